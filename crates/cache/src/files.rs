@@ -18,8 +18,19 @@ struct File {
     told_bytes: Option<u64>,
     written_bytes: u64,
     /// Where each process stopped reading.
-    stopped: Vec<(ProcessId, u64)>,
+    stopped: Vec<Stopped>,
 }
+
+struct Stopped {
+    process: ProcessId,
+    end: u64,
+    /// From where it began again at the start, the latest first.
+    turns: Vec<u64>,
+}
+
+/// So many places of a file from which a process goes back to its start are remembered: programs that go through their
+/// data in cycles have one or two.
+const MOST_TURNS: usize = 4;
 
 impl Files {
     /// The number of a file.
@@ -76,12 +87,25 @@ impl Files {
     /// Whether a process reads on from where it stopped (or at the start), reading up to `end` now.
     pub(crate) fn reads_on(&mut self, number: u32, process: ProcessId, offset: u64, end: u64) -> bool {
         let stopped = &mut self.files[number as usize].stopped;
-        match stopped.iter_mut().find(|entry| entry.0 == process) {
-            Some(entry) => std::mem::replace(&mut entry.1, end) == offset,
+        match stopped.iter_mut().find(|entry| entry.process == process) {
+            Some(entry) => {
+                let stopped = std::mem::replace(&mut entry.end, end);
+                if offset == 0 && !entry.turns.contains(&stopped) {
+                    entry.turns.truncate(MOST_TURNS - 1);
+                    entry.turns.insert(0, stopped);
+                }
+                stopped == offset || offset == 0
+            }
             None => {
-                stopped.push((process, end));
+                stopped.push(Stopped { process, end, turns: Vec::new() });
                 offset == 0
             }
         }
+    }
+
+    /// Whether a process has gone back to the start from here before: it may again.
+    pub(crate) fn turns_at(&self, number: u32, process: ProcessId, offset: u64) -> bool {
+        let stopped = &self.files[number as usize].stopped;
+        stopped.iter().any(|entry| entry.process == process && entry.turns.contains(&offset))
     }
 }

@@ -185,13 +185,24 @@ impl Cache {
         length: u64,
         actions: &mut Vec<Action>,
     ) {
+        let behind = self.files.end_below(file);
+        self.read_ahead_of(process, file, from..from.saturating_add(length).min(behind), actions);
+        if self.files.turns_at(file, process, from) {
+            self.read_ahead_of(process, file, 0..length.min(behind), actions);
+        }
+    }
+
+    fn read_ahead_of(&mut self, process: ProcessId, file: u32, bytes: Range<u64>, actions: &mut Vec<Action>) {
         let block_bytes = self.settings.block_bytes;
-        let end = from.saturating_add(length).min(self.files.end_below(file)).div_ceil(block_bytes);
-        let mut block = from / block_bytes;
+        let end = bytes.end.div_ceil(block_bytes);
+        let mut block = bytes.start / block_bytes;
         while block < end {
             let found = self.runs.find(file, block).map(|run| *self.runs.get(run));
             if let Some(run) = found.filter(|run| run.traits.data != Data::Gone) {
-                block = run.end();
+                // As if it came in now: what is here by chance must not leave before it is asked for.
+                let behind = run.end().min(end);
+                self.touch(file, block, behind - block, true);
+                block = behind;
                 continue;
             }
             let read = self.read_ahead_gap(process, file, block..end, actions);

@@ -109,6 +109,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         resize,
         pieces: None,
         takes_views: true,
+        memory: 0,
     };
     Ok(())
 }

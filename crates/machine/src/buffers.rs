@@ -279,7 +279,7 @@ mod tests {
             ("disks.far", "12", "disks.far = \"12\": expected a time from"),
             ("cpu.quantum", "0 s", "cpu.quantum = \"0 s\": expected a time above"),
             ("cpu.count", "0", "cpu.count = 0: expected a whole number from 1"),
-            ("disks.stripe", "3", "disks.stripe = 3: expected a divisor of disks.count = 8"),
+            ("disks.stripe", "3", "disks.stripe = 3: expected a divisor of disks.count = 5"),
             ("disks.bandwidth", "0 MB/s", "disks.bandwidth = \"0 MB/s\": expected a bandwidth"),
             ("buffers.policy", "fifo", "expected \"lru\" or \"clock\""),
             ("buffers.size", "0 B", "buffers = "),

@@ -150,6 +150,7 @@ pub fn calibrate(
             write_back,
             cold_reads,
             collective_waits: true,
+            by_levels: false,
         },
         mpi_io: None,
     };

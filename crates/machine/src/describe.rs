@@ -43,7 +43,7 @@ impl Machine {
                 writeln!(out, "\n[storage]\nkind = \"local\"\nexclusive-writes = {exclusive_writes}")?;
             }
             Storage::Shared(files) => files.write(out)?,
-            Storage::Striped { io, strip, read, write, open, close, resize, pieces, takes_views } => {
+            Storage::Striped { io, strip, read, write, open, close, resize, pieces, takes_views, memory } => {
                 writeln!(out, "\n[storage]\nkind = \"striped\"\n{}", io_text(io))?;
                 writeln!(out, "strip = \"{}\"", size_text(*strip))?;
                 for (name, service) in [("read", read), ("write", write)] {
@@ -63,6 +63,9 @@ impl Machine {
                 }
                 if *takes_views {
                     writeln!(out, "takes-views = true")?;
+                }
+                if *memory > 0 {
+                    writeln!(out, "memory = \"{}\"", size_text(*memory))?;
                 }
             }
             Storage::IoNodes { io, strip, request, cache, open, close } => {
@@ -114,6 +117,9 @@ impl Machine {
         }
         if calls.collective_waits {
             writeln!(out, "collective-waits = true")?;
+        }
+        if self.calls.by_levels {
+            writeln!(out, "by-levels = true")?;
         }
         if let Some(mpi_io) = &self.mpi_io {
             mpi_io.write(out)?;

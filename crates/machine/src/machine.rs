@@ -113,6 +113,9 @@ pub enum Storage {
         pieces: Option<Pieces>,
         /// Whether they are servers as Pioscope's own: they take requests by view, and say how a file is dealt out.
         takes_views: bool,
+        /// Bytes of writes that a server takes into its memory before they are on its disk; then a writer goes on. Not where
+        /// servers share cores.
+        memory: u64,
     },
     /// The same, with what is inside an I/O node: as [`Machine::io_node`] describes it.
     IoNodes {
@@ -242,6 +245,8 @@ pub struct Calls {
     pub cold_reads: Option<ColdReads>,
     /// Whether a rank leaves a collective open, close or view only when all ranks have come to it.
     pub collective_waits: bool,
+    /// Whether opens, closes and seeks cost this at each level of a binary tree of the ranks that opened the file together.
+    pub by_levels: bool,
 }
 
 /// What a read or write call costs the process that makes it.
@@ -437,6 +442,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             resize: optional_duration("resize", &mut section)?,
             pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },
             takes_views: section.has("takes-views") && section.flag("takes-views")?,
+            memory: if section.has("memory") { section.size("memory", 0..=1 << 50)? } else { 0 },
         },
         Kind::IoNodes => Storage::IoNodes {
             io: io_nodes(section.section("io")?, nodes, false)?,
@@ -451,6 +457,13 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             close: section.duration("close", "1000 s")?,
         },
     };
+    if let Storage::Striped { io, memory, .. } = &storage
+        && io.shares_cores
+        && *memory > 0
+    {
+        let expected = "no such key where storage.io.shares-cores is true".to_owned();
+        return Err(section.conflict("memory", expected));
+    }
     section.finish()?;
     Ok(storage)
 }
@@ -540,6 +553,7 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
             None
         },
         collective_waits: section.has("collective-waits") && section.flag("collective-waits")?,
+        by_levels: section.has("by-levels") && section.flag("by-levels")?,
     };
     section.finish()?;
     Ok(calls)

@@ -31,7 +31,7 @@ fn an_absurd_value_is_refused_with_the_range() {
 
 #[test]
 fn what_pieces_cost_is_given_whole_and_within_reason_or_not_at_all() {
-    let close = "open = \"35.46 ms\"               # fitted\nclose = \"0 s\"\n";
+    let close = "close = \"1.881 ms\"              # fitted: closes queue at the directory server\n";
     let with = |pieces: &str| {
         let text = include_str!("../../../machines/sp-argonne.toml");
         assert!(text.contains(close));
@@ -49,6 +49,14 @@ fn what_pieces_cost_is_given_whole_and_within_reason_or_not_at_all() {
     assert!(half.contains("'storage.pieces.server' is missing"), "{half}");
     let unknown = with(&format!("{{ read = \"1 us\", wriet = \"0 s\", {server} }}")).unwrap_err().to_string();
     assert!(unknown.contains("unknown key 'storage.pieces.wriet'"), "{unknown}");
+}
+
+#[test]
+fn servers_that_share_cores_have_no_memory_of_their_own() {
+    let shared = "placement = \"distributed\", dedicated = false, shares-cores = true }";
+    let found = message("placement = \"clustered\", dedicated = true }", shared);
+    let expected = "expected no such key where storage.io.shares-cores is true";
+    assert!(found.contains("storage.memory") && found.contains(expected), "{found}");
 }
 
 #[test]
@@ -85,7 +93,7 @@ fn a_missing_key_is_named_with_what_should_stand_there() {
 fn a_misspelt_key_is_named_before_the_one_that_is_missing() {
     let line = line_of("strip");
     let known = "kind, exclusive-writes, io, strip, request, read, write, cache, open, close, pieces, takes-views, \
-                 sync, bandwidth, streams, callback, lock-strip, exclusive, create, resize, lock";
+                 memory, sync, bandwidth, streams, callback, lock-strip, exclusive, create, resize, lock";
     assert_eq!(
         message("strip = \"32 KiB\"", "stripe = \"32 KiB\""),
         format!("my.toml:{line}: unknown key 'storage.stripe' (known here: {known})"),

@@ -12,7 +12,7 @@ fn main() -> Result<(), ThakurError> {
     for name in MACHINES {
         for open in [Seat::Server, Seat::Caller] {
             for data in [Seat::Server, Seat::Caller] {
-                let seats = Seats { open, data };
+                let seats = Seats { open, data, ..Seats::of(name) };
                 let machine = fit(&Machine::built_in(name)?, seats)?;
                 let adopted = if seats == Seats::of(name) { ", adopted" } else { "" };
                 println!("\n# {name}: opens at the {open:?}, data at the {data:?}{adopted}");

@@ -25,8 +25,8 @@ pub(super) struct Arguments {
     /// I/O nodes
     #[arg(long, value_name = "COUNT", default_value_t = 8)]
     io_nodes: u32,
-    /// Share of I/O messages that are writes
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5)]
+    /// Share of I/O messages whose data go to I/O nodes; of the others they come from there
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
     writes: f64,
     /// Distribution of the times between I/O messages
     #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential")]
@@ -164,7 +164,9 @@ fn options(arguments: &Arguments) -> Result<Options> {
         circuit.adapter.memory = Memory::Adapter;
         circuit.adapter.library = Library::Direct;
         match arguments.arbitration {
-            Some(Rule::PacketAge) => circuit.arbitration = Arbitration::PacketAge,
+            Some(Rule::PacketAge) => {
+                (circuit.arbitration, circuit.age_step) = (Arbitration::PacketAge, Duration::ZERO);
+            }
             Some(Rule::SwitchAge) => circuit.arbitration = Arbitration::SwitchAge,
             None => {}
         }

@@ -5,14 +5,14 @@ use std::fs;
 use crate::support::{Place, mpi};
 
 #[test]
-fn published_beside_computed_and_predicted_drawn_and_the_same_again() {
+fn published_beside_computed_drawn_and_the_same_again() {
     let place = Place::new();
     let first = place.pioscope(["reproduce", "hong", "-o", "figures"]).succeeds();
     for expected in [
         "Table 1: write of 4-byte segments, 2 clients + 1 server (calibrated)",
-        "Table 2: write of 4-byte segments, 4 clients + 1 server (predicted)",
-        "no: only sums",
-        "Median error: model 0.6 %",
+        "Table 2: write of 4-byte segments, 4 clients + 1 server (calibrated)",
+        "predicted: before the table was looked up",
+        "all with 4 clients",
         "machine infiniband-nthu · nothing is random",
     ] {
         assert!(first.out.contains(expected), "{expected}: {}", first.out);
@@ -21,7 +21,7 @@ fn published_beside_computed_and_predicted_drawn_and_the_same_again() {
     for table in 1..=4 {
         let drawing = fs::read_to_string(place.join(&format!("figures/table-{table}.svg"))).unwrap();
         assert!(drawing.starts_with("<svg") && drawing.contains("ECIO, model"), "table {table}");
-        assert_eq!(drawing.contains("ECIO, published"), table % 2 == 1, "table {table}");
+        assert!(drawing.contains("ECIO, published"), "table {table}");
     }
     assert_eq!(first.out, place.pioscope(["reproduce", "hong"]).succeeds().out);
 }

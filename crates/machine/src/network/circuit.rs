@@ -18,6 +18,9 @@ pub struct Circuit {
     pub buffer: u64,
     /// Which of the packets that wait for a link goes first.
     pub arbitration: Arbitration,
+    /// With [`Arbitration::PacketAge`]: age counts in steps of this; of the packets of one step, the one that has waited
+    /// longest at the switch goes first. 0 if age is known exactly.
+    pub age_step: Duration,
     /// How messages are cut.
     pub packet: Packet,
     /// What is between a node's memory and its link.
@@ -67,6 +70,8 @@ pub struct Adapter {
     pub gap: Duration,
     /// Messages to different nodes take turns: so many bytes at a time.
     pub slice: u64,
+    /// Of how many senders the adapter knows how to answer at once; none if of all.
+    pub partners: Option<Partners>,
     /// The bus to the node's main memory.
     pub bus: Bus,
 }
@@ -87,6 +92,15 @@ pub enum Library {
     Direct,
     /// A message-passing library, with matching at the receiver.
     Mpi,
+}
+
+/// An adapter that takes longer to release the circuit of a sender whom it has not heard lately.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Partners {
+    /// The senders of so many last heard are known.
+    pub known: u32,
+    /// How much later the acknowledgement sets out to any other.
+    pub other: Duration,
 }
 
 /// A bus that carries one packet's data at a time, in or out.
@@ -114,9 +128,18 @@ impl Circuit {
             virtual_channels: section.number("virtual-channels", 1..=16)?,
             buffer: section.size("buffer", 1..=1 << 20)?,
             arbitration: section.word("arbitration", ARBITRATIONS)?,
+            age_step: if section.has("age-step") {
+                section.duration("age-step", "1 s")?
+            } else {
+                Duration::ZERO
+            },
             packet: packet(section.section("packet")?)?,
             adapter: adapter(section.section("adapter")?)?,
         };
+        if circuit.age_step > Duration::ZERO && circuit.arbitration != Arbitration::PacketAge {
+            let expected = "no such key unless network.circuit.arbitration = \"packet-age\"".to_owned();
+            return Err(section.conflict("age-step", expected));
+        }
         section.finish()?;
         Ok(circuit)
     }
@@ -127,6 +150,9 @@ impl Circuit {
         writeln!(out, "circuit.virtual-channels = {}", self.virtual_channels)?;
         writeln!(out, "circuit.buffer = \"{}\"", size_text(self.buffer))?;
         writeln!(out, "circuit.arbitration = \"{}\"", word(ARBITRATIONS, self.arbitration))?;
+        if self.age_step > Duration::ZERO {
+            writeln!(out, "circuit.age-step = \"{}\"", self.age_step)?;
+        }
         let packet = &self.packet;
         for (key, bytes) in [
             ("flit", packet.flit),
@@ -150,6 +176,9 @@ impl Circuit {
             writeln!(out, "circuit.adapter.{key} = \"{time}\"")?;
         }
         writeln!(out, "circuit.adapter.slice = \"{}\"", size_text(adapter.slice))?;
+        if let Some(Partners { known, other }) = &adapter.partners {
+            writeln!(out, "circuit.adapter.partners = {{ known = {known}, other = \"{other}\" }}")?;
+        }
         let Bus { bandwidth, packet, turn } = &adapter.bus;
         writeln!(
             out,
@@ -184,10 +213,18 @@ fn adapter(mut section: Section<'_>) -> Result<Adapter, MachineError> {
         transaction_in: section.duration("transaction-in", LONGEST)?,
         gap: section.duration("gap", LONGEST)?,
         slice: section.size("slice", 1..=1 << 40)?,
+        partners: if section.has("partners") { Some(partners(section.section("partners")?)?) } else { None },
         bus: bus(section.section("bus")?)?,
     };
     section.finish()?;
     Ok(adapter)
+}
+
+fn partners(mut section: Section<'_>) -> Result<Partners, MachineError> {
+    let partners =
+        Partners { known: section.number("known", 1..=1 << 20)?, other: section.duration("other", LONGEST)? };
+    section.finish()?;
+    Ok(partners)
 }
 
 fn bus(mut section: Section<'_>) -> Result<Bus, MachineError> {
@@ -198,4 +235,31 @@ fn bus(mut section: Section<'_>) -> Result<Bus, MachineError> {
     };
     section.finish()?;
     Ok(bus)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::Machine;
+
+    const TEXT: &str = include_str!("../../../../machines/qsnet-64.toml");
+
+    fn with(from: &str, to: &str) -> Result<Machine, String> {
+        assert!(TEXT.contains(from), "{from}");
+        Machine::parse("qsnet.toml", &TEXT.replace(from, to)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn steps_of_age_and_partners_may_be_left_out_and_are_refused_by_name() {
+        assert!(with("age-step = \"125 us\"", "").is_ok());
+        assert!(with("partners = { known = 40, other = \"0.95 us\" }", "").is_ok());
+        for (from, to, expected) in [
+            ("\"packet-age\"", "\"switch-age\"", "expected no such key unless network.circuit.arbitration"),
+            ("known = 40", "known = 0", "expected a whole number from 1"),
+            ("known = 40", "known = 40, more = 1", "more"),
+            ("\"125 us\"", "\"125\"", "expected a time"),
+        ] {
+            let error = with(from, to).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
 }

@@ -81,16 +81,21 @@ impl<'a> Engine<'a> {
                 let makes =
                     matches!(self.machine.storage, Storage::Local { .. }) && self.makes_file(rank, *handle);
                 let create = if makes { calls.create.picoseconds() } else { 0 };
-                let cost = Duration::from_picoseconds(calls.open.picoseconds().saturating_add(create));
+                let open = self.by_levels(*handle, calls.open).picoseconds();
+                let cost = Duration::from_picoseconds(open.saturating_add(create));
                 self.compute(rank, cost, Then::Directory);
             }
             What::Close(handle) => {
                 self.forget(rank, *handle);
                 // Pioscope's own servers make durable what was written to a file that is closed.
                 let syncs = store_requests::speak_protocol(&self.machine.storage);
-                self.compute(rank, calls.close, if syncs { Then::Flush } else { Then::Directory });
+                let cost = self.by_levels(*handle, calls.close);
+                self.compute(rank, cost, if syncs { Then::Flush } else { Then::Directory });
             }
-            What::Seek(..) => self.compute(rank, calls.seek, Then::End),
+            What::Seek(handle, ..) => {
+                let cost = self.by_levels(*handle, calls.seek);
+                self.compute(rank, cost, Then::End);
+            }
             // Among ranks that change it together, the first does it for all.
             What::Resize(handle, _) if self.is_first_with(*handle, rank) => {
                 self.compute(rank, calls.resize, Then::Directory);
@@ -112,6 +117,15 @@ impl<'a> Engine<'a> {
             What::Rendezvous => self.begin_rendezvous(),
             What::Meet { .. } => self.begin_meeting(rank),
         }
+    }
+
+    /// What a call costs that goes through a tree of the ranks that opened its file together, if the machine's do.
+    fn by_levels(&self, handle: HandleId, cost: Duration) -> Duration {
+        let group = self.workload.handles[handle.index()].group;
+        let ranks = group.map_or(1, |group| self.workload.groups[group as usize].len());
+        let levels = ranks.next_power_of_two().trailing_zeros().max(1);
+        let times = if self.machine.calls.by_levels { u64::from(levels) } else { 1 };
+        Duration::from_picoseconds(cost.picoseconds().saturating_mul(times))
     }
 
     fn is_first_with(&self, handle: HandleId, rank: u32) -> bool {

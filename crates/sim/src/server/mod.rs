@@ -37,8 +37,9 @@ impl Server {
     /// A server of the machine on this node; none where storage is local.
     pub(crate) fn new(machine: &Machine, node: u32) -> Result<Option<Server>, SimError> {
         let kind = match (&machine.storage, &machine.io_node) {
-            (Storage::Striped { strip, read, write, .. }, _) => {
-                let costs = Costs { strip: *strip, read: read.clone(), write: write.clone() };
+            (Storage::Striped { strip, read, write, memory, .. }, _) => {
+                let memory = write.bandwidth.time_of(*memory);
+                let costs = Costs { strip: *strip, read: read.clone(), write: write.clone(), memory };
                 Kind::Strips(StripServer::new(costs))
             }
             (Storage::IoNodes { strip, request, cache, .. }, Some(inside)) => {

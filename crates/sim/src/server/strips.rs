@@ -5,6 +5,9 @@
 //! to find its bytes) it costs once, before its first strip. So a request that is alone takes as long as if it were
 //! served in one go, and of those that come together the last is done when it would be first come, first served; but
 //! long ones end together, where first come, first served they would end evenly spread over that time.
+//!
+//! A server with memory takes in what is written as long as there is room, and writes it to its disk meanwhile and later,
+//! while ranks do other things; reads go first.
 
 use std::collections::VecDeque;
 
@@ -25,6 +28,8 @@ pub(crate) struct StripServer {
     current: Option<Turn>,
     /// Who is next, in this order.
     waiting: VecDeque<Turn>,
+    /// When its disk has written all that it took in.
+    disk_done: Time,
 }
 
 /// How long servers are busy.
@@ -33,6 +38,8 @@ pub(crate) struct Costs {
     pub(crate) strip: u64,
     pub(crate) read: Service,
     pub(crate) write: Service,
+    /// How long it takes the disk to write a memory full.
+    pub(crate) memory: Duration,
 }
 
 /// A part, and how much of it is done when the strip is that it waits for.
@@ -47,33 +54,34 @@ struct Turn {
 
 impl StripServer {
     pub(crate) fn new(costs: Costs) -> StripServer {
-        StripServer { costs, busy_until: None, current: None, waiting: VecDeque::new() }
+        let disk_done = Time::default();
+        StripServer { costs, busy_until: None, current: None, waiting: VecDeque::new(), disk_done }
     }
 
     pub(crate) fn arrive(&mut self, now: Time, part: Part) {
-        if let Some(busy) = self.take_in(part) {
+        if let Some(busy) = self.take_in(now, part) {
             self.busy_until = Some(now + busy);
         }
     }
 
     /// Takes in a part, behind those that wait. If the server was idle: how long it is now busy with the first strip.
-    fn take_in(&mut self, part: Part) -> Option<Duration> {
+    fn take_in(&mut self, now: Time, part: Part) -> Option<Duration> {
         self.waiting.push_back(Turn { part, served: 0, moving: 0 });
-        if self.current.is_some() { None } else { self.begin_strip() }
+        if self.current.is_some() { None } else { self.begin_strip(now) }
     }
 
     /// The strip that the server was busy with is done. The part, if that was its last one; and how long the server is
     /// now busy with the next strip, if there is any.
-    fn end_strip(&mut self) -> (Option<Part>, Option<Duration>) {
+    fn end_strip(&mut self, now: Time) -> (Option<Part>, Option<Duration>) {
         let Some(turn) = self.current.take() else { return (None, None) };
         let is_whole = turn.served == turn.part.bytes;
         if !is_whole {
             self.waiting.push_back(turn);
         }
-        (is_whole.then_some(turn.part), self.begin_strip())
+        (is_whole.then_some(turn.part), self.begin_strip(now))
     }
 
-    fn begin_strip(&mut self) -> Option<Duration> {
+    fn begin_strip(&mut self, now: Time) -> Option<Duration> {
         let mut turn = self.waiting.pop_front()?;
         let part = &turn.part;
         let service = match part.direction {
@@ -88,7 +96,17 @@ impl StripServer {
         // The difference, so that the strips' times add up to the picosecond to that of the whole.
         let before = turn.moving;
         turn.moving = service.bandwidth.time_of(turn.served).picoseconds();
-        let busy = Duration::from_picoseconds((turn.moving - before).saturating_add(request));
+        let moving = Duration::from_picoseconds(turn.moving - before);
+        self.disk_done = self.disk_done.max(now) + moving;
+        let busy = match part.direction {
+            Direction::Read => moving.picoseconds(),
+            // Until there is room for the strip.
+            Direction::Write => {
+                let behind = self.disk_done.since(now).picoseconds();
+                behind.saturating_sub(self.costs.memory.picoseconds())
+            }
+        };
+        let busy = Duration::from_picoseconds(busy.saturating_add(request));
         self.current = Some(turn);
         Some(busy)
     }
@@ -103,7 +121,7 @@ impl Model for StripServer {
 
     fn advance(&mut self, until: Time, done: &mut Vec<Self::Out>) {
         while let Some(now) = self.busy_until.filter(|time| *time <= until) {
-            let (part, busy) = self.end_strip();
+            let (part, busy) = self.end_strip(now);
             self.busy_until = busy.map(|busy| now + busy);
             if let Some(part) = part {
                 done.push(Ok(part));
@@ -125,8 +143,8 @@ mod tests {
             request: Duration::from_picoseconds(nanoseconds * 1000),
             bandwidth: Bandwidth::from_bytes_per_second(bytes_per_second),
         };
-        let costs = Costs { strip: 10, read: service(5, 1_000_000_000), write: service(7, 500_000_000) };
-        StripServer::new(costs)
+        let (read, write) = (service(5, 1_000_000_000), service(7, 500_000_000));
+        StripServer::new(Costs { strip: 10, read, write, memory: Duration::ZERO })
     }
 
     fn part(rank: u32, direction: Direction, bytes: u64, first_strip: u64) -> Part {
@@ -147,23 +165,26 @@ mod tests {
     /// When parts, each of which arrives at a time, are done: rank and nanosecond. An arrival comes before a strip's end
     /// of the same time.
     fn ends(arrivals: &[(u64, Part)]) -> Vec<(u32, u64)> {
-        let mut server = server();
+        ends_of(server(), arrivals)
+    }
+
+    fn ends_of(mut server: StripServer, arrivals: &[(u64, Part)]) -> Vec<(u32, u64)> {
         let mut found = Vec::new();
         let mut arrivals = arrivals.iter().peekable();
         let mut busy_until = None;
         loop {
             let arrives = arrivals.next_if(|(time, _)| busy_until.is_none_or(|end: u64| time * 1000 <= end));
             if let Some((time, part)) = arrives {
-                if let Some(busy) = server.take_in(*part) {
+                if let Some(busy) = server.take_in(Time(*time * 1000), *part) {
                     assert!(busy_until.is_none());
                     busy_until = Some(time * 1000 + busy.picoseconds());
                 }
             } else if let Some(end) = busy_until {
-                let (done, next) = server.end_strip();
+                let (done, next) = server.end_strip(Time(end));
                 found.extend(done.map(|part| (part.rank, end / 1000)));
                 busy_until = next.map(|busy| end + busy.picoseconds());
             } else {
-                assert_eq!(server.end_strip(), (None, None));
+                assert_eq!(server.end_strip(Time::NEVER), (None, None));
                 return found;
             }
         }
@@ -207,12 +228,23 @@ mod tests {
     }
 
     #[test]
+    fn a_writer_goes_on_when_its_data_are_in_memory() {
+        let mut server = server();
+        // Room for 30 bytes; the disk takes 2 ns a byte.
+        server.costs.memory = Duration::from_picoseconds(60_000);
+        let write = |rank| part(rank, Direction::Write, 30, 10);
+        // The first fits. The second waits for what the disk has not written since; the third, much later, does not.
+        let found = ends_of(server, &[(0, write(0)), (20, write(1)), (1000, write(2))]);
+        assert_eq!(found, [(0, 7), (1, 60), (2, 1000 + 7)]);
+    }
+
+    #[test]
     fn rounding_does_not_add_up() {
         let mut server = server();
         server.costs.read.bandwidth = Bandwidth::from_bytes_per_second(3_000_000_007);
         let whole = server.costs.read.bandwidth.time_of(1_000_003).picoseconds() + 5000;
-        let mut sum = server.take_in(part(0, Direction::Read, 1_000_003, 1)).unwrap().picoseconds();
-        while let (None, Some(busy)) = server.end_strip() {
+        let mut sum = server.take_in(Time(0), part(0, Direction::Read, 1_000_003, 1)).unwrap().picoseconds();
+        while let (None, Some(busy)) = server.end_strip(Time(sum)) {
             sum += busy.picoseconds();
         }
         assert_eq!(sum, whole);

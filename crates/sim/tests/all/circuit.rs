@@ -1,7 +1,7 @@
 //! The circuit-switched network against hand-computed times, and under more load than it can take.
 
-use pio_machine::circuit::{Arbitration, Circuit as Description, Memory};
-use pio_machine::{Link, Machine, Switching};
+use pio_machine::circuit::{Arbitration, Circuit as Description, Memory, Partners};
+use pio_machine::{Duration, Link, Machine, Switching};
 use pio_sim::kernel::{Model, Time};
 use pio_sim::network::circuit::{Circuit, CircuitError, Priority};
 use pio_sim::network::topology::Topology;
@@ -161,6 +161,46 @@ fn two_circuits_share_a_link_evenly() {
     let together = 2.0 * bytes as f64 / times[1];
     // 320 of 378 bytes of 400 MB/s.
     assert!((330.0..=338.7).contains(&together), "{together} MB/s");
+}
+
+/// Megabytes a second that each of these writers gets of node 0's link.
+fn shares(description: &Description, writers: &[u32]) -> Vec<f64> {
+    let mut network = network(description);
+    for from in writers {
+        network.send(Time(0), MessageId(*from), *from, 0, 10_000_000);
+    }
+    let until = 2_000_000 * NS;
+    network.advance(Time(until), &mut Vec::new());
+    let mut progress: Vec<(MessageId, u64)> = network.progress().collect();
+    progress.sort_by_key(|one| one.0.0);
+    progress.iter().map(|(_, bytes)| *bytes as f64 / (until as f64 / 1e6)).collect()
+}
+
+#[test]
+fn age_in_steps_lies_between_the_two_rules() {
+    let writers: Vec<u32> = (1..64).collect();
+    let near = |arbitration, age_step| {
+        let description = Description { arbitration, age_step, ..description() };
+        let shares = shares(&description, &writers);
+        shares[..3].iter().sum::<f64>() / 3.0
+    };
+    let switch = near(Arbitration::SwitchAge, Duration::ZERO);
+    let packet = near(Arbitration::PacketAge, Duration::ZERO);
+    let stepped = near(Arbitration::PacketAge, description().age_step);
+    assert!(packet < stepped && stepped < switch, "{packet} {stepped} {switch}");
+}
+
+#[test]
+fn a_receiver_that_knows_fewer_partners_than_write_to_it_slows_down() {
+    let mut unknown = description();
+    unknown.adapter.partners = Some(Partners { known: 3, other: Duration::from_picoseconds(2_000 * NS) });
+    let together = |description: &Description, writers: u32| {
+        shares(description, &(1..=writers).collect::<Vec<u32>>()).iter().sum::<f64>()
+    };
+    let mut known = description();
+    known.adapter.partners = None;
+    assert_eq!(together(&unknown, 3), together(&known, 3));
+    assert!(together(&unknown, 12) < 0.9 * together(&known, 12));
 }
 
 #[test]

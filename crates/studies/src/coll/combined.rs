@@ -85,12 +85,20 @@ pub(super) fn conclusions(options: &Options, summary: &Figure) -> Vec<Statement>
             what: format!("least of the compute job's bandwidth beside I/O, over that alone: {}", curve.name),
             published: Published::Words(if on_io_nodes { "can interfere" } else { "free to map" }),
             computed: Computed::Number(least / alone, ""),
-            verdict: Verdict::Open,
+            // What the intervals of two points leave open is no interference.
+            verdict: Verdict::of(if on_io_nodes {
+                least / alone < UNCHANGED
+            } else {
+                least / alone >= UNCHANGED
+            }),
             basis: Basis::Predicted,
         })
     };
     summary.series.iter().zip(all).filter_map(statement).collect()
 }
+
+/// A compute job that keeps this part of its bandwidth, or more, is not interfered with.
+const UNCHANGED: f64 = 0.9;
 
 /// One run of the compute job at this offered load, bytes a second for each of its nodes, beside an I/O job of this load,
 /// a part of what a node can inject; 0 for none.

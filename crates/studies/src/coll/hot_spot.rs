@@ -1,6 +1,7 @@
 //! One hot spot (section 4.3): more and more nodes write into the memory of node 0.
 
-use pio_machine::circuit::Arbitration;
+use pio_machine::Duration;
+use pio_machine::circuit::{Arbitration, Circuit as Switches};
 use pio_sim::open_loop::Distribution;
 
 use crate::coll::options::{Options, System};
@@ -65,15 +66,15 @@ fn aggregate(system: &System, options: &Options) -> Plan {
     Plan { plot, runs }
 }
 
-/// With each rule of arbitration: the paper's text leaves open which it is.
+/// As the machine has it, and with the two rules between which age in steps lies.
 fn by_node(system: &System, options: &Options) -> Plan {
+    let with = |arbitration| Switches { arbitration, age_step: Duration::ZERO, ..system.switches.clone() };
     let rules = [
-        ("who has waited longest at the switch goes first", Arbitration::SwitchAge),
-        ("who was sent first goes first", Arbitration::PacketAge),
+        ("as the machine has it", system.switches.clone()),
+        ("who has waited longest at the switch goes first", with(Arbitration::SwitchAge)),
+        ("who was sent first goes first", with(Arbitration::PacketAge)),
     ];
-    let run = |(name, arbitration): (&str, Arbitration)| {
-        let mut switches = system.switches.clone();
-        switches.arbitration = arbitration;
+    let run = |(name, switches): (&str, Switches)| {
         let exponential = Distribution::Exponential;
         let processes = writers(system, options, system.nodes() - 1, exponential, exponential);
         (

@@ -26,7 +26,8 @@ pub struct Options {
     pub applications: Vec<ApplicationMapping>,
     /// Whose nodes come first, in combined traffic with clustered I/O nodes.
     pub first: Vec<FirstHalf>,
-    /// Share of I/O messages that are writes.
+    /// Share of I/O messages whose data go to I/O nodes. All, as the paper's I/O nodes "are only sinks of the I/O traffic"
+    /// (section 3.4), whichever part of it stands for reads; the data of the others come from there.
     pub writes: f64,
     /// Of the times between I/O messages.
     pub times: Distribution,
@@ -61,7 +62,7 @@ impl Options {
             io: vec![IoMapping::Clustered, IoMapping::Distributed],
             applications: vec![ApplicationMapping::Shared, ApplicationMapping::Dedicated],
             first: vec![FirstHalf::Compute, FirstHalf::Io],
-            writes: 0.5,
+            writes: 1.0,
             times: Distribution::Exponential,
             sizes: Distribution::Exponential,
             io_bytes: 1 << 20,

@@ -5,7 +5,7 @@ use pio_machine::circuit::{Library, Memory};
 use crate::coll::options::{MEGA, Options, System};
 use crate::coll::placement::{ApplicationMapping, FirstHalf, IoMapping};
 use crate::coll::plan::{Plan, Run};
-use crate::coll::{CollError, combined, multiple, ping};
+use crate::coll::{CollError, Most, combined, multiple, ping};
 use crate::{Basis, Computed, Published, Statement, Verdict};
 use pio_report::chart::{Figure, Series};
 
@@ -54,22 +54,103 @@ pub(super) fn hot_spot(system: &System, by_node: &Figure) -> Vec<Statement> {
         let what = format!("places of contention from nodes {from} to {to} to node 0");
         statements.push(Statement::number("4.3", what, published, mean, "", Basis::Exact));
     }
-    for curve in &by_node.series {
-        let mean = |from: f64, to: f64| {
-            let within = curve.points.iter().filter(|point| (from..=to).contains(&point.x));
-            let (count, sum) = within.fold((0.0, 0.0), |(count, sum), point| (count + 1.0, sum + point.y));
-            sum / f64::max(count, 1.0)
-        };
+    let mean = |curve: &Series, from: f64, to: f64| {
+        let within = curve.points.iter().filter(|point| (from..=to).contains(&point.x));
+        let (count, sum) = within.fold((0.0, 0.0), |(count, sum), point| (count + 1.0, sum + point.y));
+        sum / f64::max(count, 1.0)
+    };
+    let Some((described, rules)) = by_node.series.split_first() else { return statements };
+    for (from, to, published, basis) in
+        [(1, 3, 8.0, Basis::Calibrated), (4, 15, 4.8, Basis::Predicted), (16, 63, 4.3, Basis::Predicted)]
+    {
+        let what = format!("bandwidth of nodes {from} to {to} of a hot spot's 63");
+        let computed = mean(described, f64::from(from), f64::from(to));
+        statements.push(Statement::number("4.3", what, published, computed, "MB/s", basis));
+    }
+    for curve in rules {
         statements.push(Statement {
             place: "4.3",
             what: format!("bandwidth of nodes 1 to 3 over that of 16 to 63, if {}", curve.name),
             published: Published::Words("uneven"),
-            computed: Computed::Number(mean(1.0, 3.0) / mean(16.0, 63.0), ""),
+            computed: Computed::Number(mean(curve, 1.0, 3.0) / mean(curve, 16.0, 63.0), ""),
             verdict: Verdict::Open,
             basis: Basis::Predicted,
         });
     }
     statements
+}
+
+/// Section 4.3: what all writers of a hot spot get together.
+pub(super) fn aggregate(plot: &Figure) -> Vec<Statement> {
+    let curves = plot.series.len() as f64;
+    let at = |writers: f64| {
+        let points = plot.series.iter().flat_map(|curve| &curve.points).filter(|point| point.x == writers);
+        points.map(|point| point.y).sum::<f64>() / curves
+    };
+    [(32.0, 337.0, Basis::Predicted), (63.0, 310.0, Basis::Calibrated)]
+        .into_iter()
+        .filter(|(writers, ..)| at(*writers) > 0.0)
+        .map(|(writers, published, basis)| {
+            let what = format!("bandwidth of a hot spot with {writers} writers");
+            Statement::number("4.3", what, published, at(writers), "MB/s", basis)
+        })
+        .collect()
+}
+
+/// Section 4.4: how the lines of Table 1 compare, if all are there.
+pub(super) fn orderings(most: &[Most]) -> Vec<Statement> {
+    let [
+        random_clustered_shared,
+        random_clustered_dedicated,
+        random_distributed_shared,
+        random_distributed_dedicated,
+        fixed_clustered_shared,
+        fixed_clustered_dedicated,
+        fixed_distributed_shared,
+        fixed_distributed_dedicated,
+    ] = most
+    else {
+        return Vec::new();
+    };
+    let ratio = |over: [&Most; 2], under: [&Most; 2]| {
+        let [one, other] = [0, 1].map(|index| over[index].accepted / under[index].accepted);
+        (one.min(other), one.max(other))
+    };
+    let random = [random_clustered_shared, random_clustered_dedicated];
+    let spread = [random_distributed_shared, random_distributed_dedicated];
+    let fixed = [fixed_clustered_shared, fixed_clustered_dedicated];
+    let fixed_spread = [fixed_distributed_shared, fixed_distributed_dedicated];
+    let row = |what: &str, words, (low, high): (f64, f64), holds: bool| Statement {
+        place: "4.4",
+        what: what.to_owned(),
+        published: Published::Words(words),
+        computed: format!("{low:.2} to {high:.2}").into(),
+        verdict: Verdict::of(holds),
+        basis: Basis::Predicted,
+    };
+    let above = |(low, _): (f64, f64)| low > 1.0;
+    let shared = [fixed_clustered_shared, random_clustered_shared];
+    let dedicated = [fixed_clustered_dedicated, random_clustered_dedicated];
+    let alike = ratio(
+        [fixed_distributed_shared, random_distributed_shared],
+        [fixed_distributed_dedicated, random_distributed_dedicated],
+    );
+    let (clustered, distributed) = (ratio(fixed, random), ratio(fixed_spread, spread));
+    let (of_random, of_fixed) = (ratio(spread, random), ratio(fixed_spread, fixed));
+    let nodes = ratio(shared, dedicated);
+    vec![
+        row("deterministic over random, clustered", "always better", clustered, above(clustered)),
+        row("deterministic over random, distributed", "always better", distributed, above(distributed)),
+        row("distributed over clustered, random", "always better", of_random, above(of_random)),
+        row("distributed over clustered, deterministic", "always better", of_fixed, above(of_fixed)),
+        row("shared over dedicated, clustered", "slightly higher", nodes, above(nodes)),
+        row(
+            "shared over dedicated, distributed",
+            "no significant effect",
+            alike,
+            (0.95..1.05).contains(&alike.0) && alike.1 < 1.05,
+        ),
+    ]
 }
 
 /// Runs for the statements of section 4.4: only reads, as many writes, only writes.
@@ -104,7 +185,10 @@ pub(super) fn ratio(plot: &Figure) -> Vec<Statement> {
         let lowest = curve.points.iter().map(|point| point.y).fold(f64::INFINITY, f64::min);
         Statement {
             place: "4.4",
-            what: format!("highest over lowest accepted load of any share of writes, {}", curve.name),
+            what: format!(
+                "highest over lowest accepted load if data of reads left I/O nodes, {}",
+                curve.name
+            ),
             published: Published::Words("very little sensitivity"),
             computed: Computed::Number(curve.highest() / lowest, ""),
             verdict: Verdict::Open,

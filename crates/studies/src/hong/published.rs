@@ -20,7 +20,7 @@ pub struct Printed {
     pub tables: Vec<PrintedTable>,
 }
 
-/// One table, as far as it is known: the results with 4 clients are not.
+/// One table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PrintedTable {
@@ -34,14 +34,17 @@ pub struct PrintedTable {
     /// Megabytes that two-phase moves between clients.
     pub resent_mb: Vec<f64>,
     /// Seconds of two-phase.
-    #[serde(default)]
     collective_s: Vec<f64>,
     /// Seconds of ECIO.
-    #[serde(default)]
     ecio_s: Vec<f64>,
     /// How much less ECIO takes, percent.
-    #[serde(default)]
     pub improvement_percent: Vec<f64>,
+    /// What was predicted of two-phase before the table was looked up, if it was.
+    #[serde(default)]
+    predicted_collective_s: Vec<f64>,
+    /// The same of ECIO.
+    #[serde(default)]
+    predicted_ecio_s: Vec<f64>,
 }
 
 /// A printed time: of so many executions.
@@ -99,6 +102,15 @@ impl PrintedTable {
         };
         column.get(row).copied()
     }
+
+    /// What was predicted of a row before it was looked up, for all executions; none for those that were known.
+    pub fn predicted(&self, method: Method, row: usize) -> Option<f64> {
+        let column = match method {
+            Method::Collective => &self.predicted_collective_s,
+            Method::Ecio => &self.predicted_ecio_s,
+        };
+        column.get(row).copied()
+    }
 }
 
 #[cfg(test)]
@@ -108,7 +120,7 @@ mod tests {
     #[test]
     fn the_tables_agree_with_their_own_arithmetic() {
         let published = Printed::load().unwrap();
-        assert_eq!(published.measurements().len(), 36);
+        assert_eq!(published.measurements().len(), 72);
         for table in &published.tables {
             for (row, pieces) in published.pieces.iter().enumerate() {
                 let mb = (pieces * published.piece_bytes) as f64 * f64::from(published.executions) / 1e6;
@@ -118,8 +130,10 @@ mod tests {
                 let times = (table.seconds(Method::Collective, row), table.seconds(Method::Ecio, row));
                 let (Some(collective), Some(ecio)) = times else { continue };
                 let improvement = 100.0 * (1.0 - ecio / collective);
-                // Some are rounded, some cut off.
-                assert!((table.improvement_percent[row] - improvement).abs() < 0.1, "{row}: {improvement}");
+                // Some are rounded, some cut off, and one is a misprint.
+                let is_misprint = (table.table, *pieces) == (2, 128_000);
+                let off = table.improvement_percent[row] - improvement;
+                assert!(is_misprint || off.abs() < 0.1, "{row}: {improvement}");
             }
         }
     }

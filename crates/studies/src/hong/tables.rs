@@ -2,100 +2,87 @@
 
 use pio_report::Table;
 
-use super::figures::{direction, title};
-use super::{Cell, Fit, Known, Method, Row, Slope, Study};
-use crate::{Basis, Computed, Published, Statement};
+use super::figures::title;
+use super::{Cell, Fit, LeftOut, Parameter, Row, Study};
+use crate::{Basis, Computed, LOOKED_UP, Published, Statement};
 
 /// All that is told of the study.
 pub fn text(study: &Study) -> String {
-    let mut tables = vec![parameters(study), sums(&study.fit)];
+    let mut tables = vec![parameters(&study.fit), left_out(&study.left_out)];
     tables.extend(study.tables.iter().map(times));
     tables.push(statements(&study.statements));
     tables.iter().map(Table::text).collect::<Vec<_>>().join("\n")
 }
 
-fn parameters(study: &Study) -> Table {
-    let row = |known: &Known| {
-        let amount = |value: f64| amount(known, value);
-        // The faster a bandwidth, the less time it costs.
-        let (least, most) =
-            if known.parameter.is_bandwidth() { (known.high, known.low) } else { (known.low, known.high) };
+fn parameters(fit: &Fit) -> Table {
+    let row = |parameter: Parameter| {
+        let amount = |value: f64| match parameter {
+            parameter if parameter.is_start_up() => format!("{:.2} ms", value * 1e3),
+            _ => format!("{:.1} ns", value * 1e9),
+        };
         vec![
-            known.parameter.symbol().to_owned(),
-            amount(known.value),
-            match known.half_width {
-                Some(half) => format!("± {}", amount(half)),
-                None => format!("{} to {}", amount(least), amount(most)),
-            },
-            if known.half_width.is_some() { "yes" } else { "no: only sums" }.to_owned(),
+            parameter.symbol().to_owned(),
+            parameter.meaning().to_owned(),
+            amount(fit.parameters[parameter as usize]),
+            format!("± {}", amount(fit.half_widths[parameter as usize])),
         ]
     };
     Table {
         title: "The cost model's parameters".to_owned(),
-        note: "Fitted to Tables 1 and 3 alone. Where the tables do not tell a parameter, the range is of all values that \
-               fit them alike, with no bandwidth above 1 GB/s (4x InfiniBand) and the network's not below 400 MB/s; the value used has network, scatter and \
-               server reads at that limit. A server's S_d is for the data of one client, clients at the same time."
-            .to_owned(),
-        columns: vec!["parameter", ">value", ">95 %, or range", "told by the tables"],
-        rows: study.parameters.iter().map(row).collect(),
-    }
-}
-
-/// A parameter with its unit.
-fn amount(known: &Known, value: f64) -> String {
-    match known.parameter {
-        parameter if parameter.is_start_up() => format!("{:.2} ms", value * 1e3),
-        parameter if parameter.is_bandwidth() => format!("{:.3} GB/s", 1e-9 / value),
-        _ => format!("{:.0} ns", value * 1e9),
-    }
-}
-
-fn sums(fit: &Fit) -> Table {
-    let row = |slope: &Slope| {
-        let disk = format!("k/S_d {}", direction(slope.direction));
-        let sum = match slope.method {
-            Method::Collective => format!("α + β + 2 k/S_n + {disk}"),
-            Method::Ecio => format!("α + k/S_sg {} + k/S_n + {disk}", direction(slope.direction)),
-        };
-        vec![
-            format!("{}, {}", slope.method.name(), direction(slope.direction)),
-            sum,
-            format!("{:.0} ns", slope.seconds.value * 1e9),
-            format!("± {:.0} ns", slope.seconds.half_width * 1e9),
-        ]
-    };
-    Table {
-        title: "What the tables tell: time for each segment of a client".to_owned(),
         note: format!(
-            "2 clients, 1 server, k = 4 B. Least squares of relative errors; what is left over has a standard deviation \
-             of {:.1} %.",
+            "Fitted to all four tables: least squares of relative errors; what is left over has a standard deviation of \
+             {:.1} %. One over the last is S_d.",
             fit.deviation * 100.0
         ),
-        columns: vec!["column", "sum of", ">fitted", ">95 %"],
-        rows: fit.slopes.iter().map(row).collect(),
+        columns: vec!["parameter", "of", ">value", ">95 %"],
+        rows: Parameter::ALL.into_iter().map(row).collect(),
     }
+}
+
+fn left_out(parts: &[LeftOut]) -> Table {
+    let row = |part: &LeftOut| {
+        let errors = || part.errors.iter().copied();
+        let worst =
+            errors().fold(0.0, |worst: f64, error| if error.abs() > worst.abs() { error } else { worst });
+        vec![part.what.clone(), percent(super::median_error(errors())), format!("{:+.1} %", worst * 100.0)]
+    };
+    Table {
+        title: "Left out: errors of what the fit to the rest tells of each part".to_owned(),
+        note: "Tables with one number of clients cannot tell what the server does, one client after the other, from what clients \
+               do: then it is taken to be hidden, as section 4.1 has it."
+            .to_owned(),
+        columns: vec!["part", ">median", ">worst"],
+        rows: parts.iter().map(row).collect(),
+    }
+}
+
+fn percent(error: Option<f64>) -> String {
+    error.map_or("–".to_owned(), |error| format!("{:.1} %", error * 100.0))
 }
 
 fn times(table: &super::Table) -> Table {
     let is_known = table.basis != Basis::Predicted;
+    let was_predicted = table.rows.iter().any(|row| row.ecio.predicted.is_some());
     let cells = |cell: &Cell| {
-        let time = |seconds: f64| format!("{seconds:.2}");
-        let simulated = cell.simulated.map_or("–".to_owned(), time);
-        match (is_known, cell.published, cell.error()) {
-            (true, Some(published), Some(error)) => {
-                vec![time(published), time(cell.computed), format!("{:+.1} %", error * 100.0), simulated]
-            }
-            _ => vec![time(cell.computed), format!("{} – {}", time(cell.low), time(cell.high)), simulated],
+        let time = |seconds: Option<f64>| seconds.map_or("–".to_owned(), |seconds| format!("{seconds:.2}"));
+        if !is_known {
+            let range = format!("{:.2} – {:.2}", cell.low, cell.high);
+            return vec![time(Some(cell.computed)), range, time(cell.simulated)];
         }
+        let error =
+            |seconds| cell.off(seconds).map_or("–".to_owned(), |error| format!("{:+.1} %", error * 100.0));
+        let mut words = vec![
+            time(cell.published),
+            time(Some(cell.computed)),
+            error(Some(cell.computed)),
+            error(cell.left_out),
+            error(cell.simulated),
+        ];
+        words.extend(was_predicted.then(|| time(cell.predicted)));
+        words
     };
     let row = |row: &Row| {
-        let bytes = row.pieces as f64 * table.piece_bytes as f64 * f64::from(table.executions);
-        let clients = f64::from(table.clients);
-        let mut words = vec![
-            thousands(row.pieces),
-            format!("{:.1}", bytes / 1e6),
-            format!("{:.1}", bytes / 1e6 * (clients - 1.0) / clients),
-        ];
+        let mut words = vec![thousands(row.pieces)];
         words.extend(cells(&row.collective));
         words.extend(cells(&row.ecio));
         if is_known {
@@ -104,56 +91,53 @@ fn times(table: &super::Table) -> Table {
         words.push(format!("{:.1}", row.improvement_percent()));
         words
     };
-    let mut columns = vec!["count 10^3", ">file MB", ">resent MB"];
-    if is_known {
-        columns.extend([">two-phase s, published", ">model", ">error", ">simulated"]);
-        columns.extend([
-            ">ECIO s, published",
-            ">model",
-            ">error",
-            ">simulated",
-            ">improvement %, published",
-            ">model",
-        ]);
-    } else {
-        columns.extend([
-            ">two-phase s",
-            ">range",
-            ">simulated",
-            ">ECIO s",
-            ">range",
-            ">simulated",
-            ">improvement %",
-        ]);
+    let mut columns = vec!["count 10^3"];
+    for method in [">two-phase s", ">ECIO s"] {
+        columns.push(method);
+        if is_known {
+            columns.extend([">fitted", ">error", ">left out", ">simulated"]);
+            columns.extend(was_predicted.then_some(">predicted"));
+        } else {
+            columns.extend([">range", ">simulated"]);
+        }
     }
+    columns.extend(is_known.then_some(">saved %"));
+    columns.push(if is_known { ">fitted" } else { ">saved %" });
     Table {
         title: format!("{} ({})", title(table), if is_known { "calibrated" } else { "predicted" }),
-        note: note(table, is_known),
+        note: note(table, is_known, was_predicted),
         columns,
         rows: table.rows.iter().map(row).collect(),
     }
 }
 
-fn note(table: &super::Table, is_known: bool) -> String {
+fn note(table: &super::Table, is_known: bool, was_predicted: bool) -> String {
     if !is_known {
         return format!(
-            "Seconds of {} executions. Range: any parameters that fit Tables 1 and 3 alike; with a server that takes one \
-             client's data after the other's at 40 MB/s or more, or all at once; and twice what the tables themselves \
-             lie off the model.",
+            "Seconds of {} executions. Range: a segment's time is one for each segment, or one for each byte; and twice what \
+             the tables themselves lie off the model.",
             table.executions
         );
     }
-    let percent = |errors: &mut dyn Iterator<Item = Option<f64>>| {
-        let median = super::median_error(errors.flatten());
-        median.map_or("–".to_owned(), |error| format!("{:.1} %", error * 100.0))
+    let cells = || table.rows.iter().flat_map(|row| [row.collective, row.ecio]);
+    let median = |time: fn(&Cell) -> Option<f64>| {
+        percent(super::median_error(cells().filter_map(|cell| cell.off(time(&cell)))))
     };
-    let rows = &table.rows;
+    let then = if was_predicted {
+        format!(
+            "; predicted: before the table was looked up, on {LOOKED_UP}, median error {}",
+            median(|cell| cell.predicted)
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "Seconds of {} executions. Median error: model {}; simulation {} (two-phase), {} (ECIO).",
+        "Seconds of {} executions. Fitted: to all tables, median error {}; left out: error of the fit to all columns but this one, \
+         median {}; simulated: error on the machine, which is fitted to all tables, median {}{then}.",
         table.executions,
-        percent(&mut rows.iter().flat_map(|row| [row.collective.error(), row.ecio.error()])),
-        percent(&mut rows.iter().map(|row| row.collective.simulated_error())),
-        percent(&mut rows.iter().map(|row| row.ecio.simulated_error()))
+        median(|cell| Some(cell.computed)),
+        median(|cell| cell.left_out),
+        median(|cell| cell.simulated),
     )
 }
 
@@ -176,8 +160,7 @@ fn statements(statements: &[Statement]) -> Table {
     };
     Table {
         title: "What the paper states, and what we compute".to_owned(),
-        note: "calibrated: the model was fitted to these tables. predicted: nothing was fitted to them. \
-               papers/hong-2006/README.md says where each number comes from."
+        note: "calibrated: the model was fitted to these tables. papers/hong-2006/README.md says where each number comes from."
             .to_owned(),
         columns: vec!["section", "statement", "computed", "", "basis"],
         rows: statements.iter().map(row).collect(),

@@ -33,17 +33,20 @@ const CHANGES: &[(&str, Change)] = &[
     ("system call 1 ms", |case| case.computer.cpu.system_call = us(1000)),
     ("interrupt 0", |case| case.computer.cpu.interrupt = us(0)),
     ("interrupt 500 us", |case| case.computer.cpu.interrupt = us(500)),
-    ("another file 4.4 ms", |case| case.computer.disks.far = us(4400)),
-    ("another file 17.8 ms", |case| case.computer.disks.far = us(17_800)),
+    ("another file 7.5 ms", |case| case.computer.disks.far = us(7500)),
+    ("another file 30 ms", |case| case.computer.disks.far = us(30_000)),
     ("same file 0", |case| case.computer.disks.near = us(0)),
-    ("same file 8.9 ms", |case| case.computer.disks.near = us(8900)),
+    ("same file 7.5 ms", |case| case.computer.disks.near = us(7500)),
     ("going on 4.4 ms", |case| case.computer.disks.sequential = us(4400)),
     ("15 ms whatever the size", |case| {
         case.computer.disks.far = us(15_000);
-        case.computer.disks.near = us(7500);
+        case.computer.disks.near = us(15_000);
         case.computer.disks.bandwidth = Bandwidth::from_bytes_per_second(10_000_000_000_000);
     }),
     ("files on single disks", |case| case.computer.disks.stripe = 1),
+    ("files on eight disks each", |case| {
+        (case.computer.disks.count, case.computer.disks.stripe) = (8, 8);
+    }),
     ("requests queue, all disks one", |case| case.computer.disks.queue = true),
     ("requests queue, files on single disks", |case| {
         case.computer.disks.queue = true;

@@ -73,6 +73,15 @@ impl Circuit {
         adapter.processor = adapter.processor.max(now) + service;
         let stored = adapter.bus.carry(now, Way::In, state.payload, self.costs.bus.as_ref());
         state.taken_in = adapter.processor.max(stored);
+        if let Some(partners) = &self.costs.partners {
+            let position = adapter.known.iter().position(|known| *known == state.from);
+            // While there is room, whoever is new costs nothing: only who takes another's place does.
+            let is_known = position.is_some() || adapter.known.len() < partners.known as usize;
+            state.release = if is_known { Duration::ZERO } else { partners.other };
+            position.and_then(|position| adapter.known.remove(position));
+            adapter.known.push_front(state.from);
+            adapter.known.truncate(partners.known as usize);
+        }
     }
 
     /// So many bytes of a message are in the memory of its receiver.

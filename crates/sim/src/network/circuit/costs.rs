@@ -1,6 +1,6 @@
 //! What everything costs, worked out once.
 
-use pio_machine::circuit::{Arbitration, Circuit, Library, Memory};
+use pio_machine::circuit::{Arbitration, Circuit, Library, Memory, Partners};
 use pio_machine::{Bandwidth, Duration, Link};
 
 /// Times are picoseconds, as durations; sizes bytes.
@@ -14,6 +14,8 @@ pub(super) struct Costs {
     /// Virtual channels have numbers 2 to the power of this apart from channel to channel: a shift is no division.
     pub stride_bits: u32,
     pub arbitration: Arbitration,
+    /// In which the age of packets counts; 0 if exactly.
+    pub age_step: Duration,
     /// From a message's being sent to its first packet's being ready.
     pub start: Duration,
     /// Of the receiver's thread processor, each message.
@@ -22,6 +24,8 @@ pub(super) struct Costs {
     pub transaction_in: Duration,
     pub gap: Duration,
     pub slice: u64,
+    /// Whom adapters know, if not all.
+    pub partners: Option<Partners>,
     /// The bus between main memory and adapter, if data cross it.
     pub bus: Option<BusCosts>,
     /// Most bytes of data in a packet.
@@ -57,6 +61,7 @@ impl Costs {
             virtual_channels: description.virtual_channels,
             stride_bits: description.virtual_channels.next_power_of_two().trailing_zeros(),
             arbitration: description.arbitration,
+            age_step: description.age_step,
             start: adapter.start,
             matching: match adapter.library {
                 Library::Direct => Duration::ZERO,
@@ -66,6 +71,7 @@ impl Costs {
             transaction_in: adapter.transaction_in,
             gap: adapter.gap,
             slice: adapter.slice,
+            partners: adapter.partners.clone(),
             bus: (adapter.memory == Memory::Main).then(bus),
             payload: packet.transaction * u64::from(packet.transactions),
             buffer: times(flit_time, description.buffer / packet.flit),

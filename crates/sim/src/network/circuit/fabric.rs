@@ -7,7 +7,7 @@ use pio_machine::circuit::Arbitration;
 use crate::kernel::Time;
 
 use super::Circuit;
-use super::state::{Event, NONE, Rank, Waiter};
+use super::state::{Event, NONE, Priority, Rank, Waiter};
 use super::wiring::Ports;
 
 impl Circuit {
@@ -33,7 +33,9 @@ impl Circuit {
         let rank = self.rank(now, packet);
         while let Some(port) = self.choose(now, switch, &ports) {
             // What becomes free at this very moment goes to who has waited for it, if they come first.
-            let rival = self.first_waiter(switch, port).filter(|(_, waiter)| waiter.rank > rank);
+            let rival = self
+                .first_waiter(now, switch, port)
+                .filter(|(_, waiter)| self.order(now, waiter.rank) > self.order(now, rank));
             let Some((index, waiter)) = rival else { return self.leave(now, packet, switch, port, &ports) };
             self.waiting[switch as usize].remove(index);
             self.leave(now, waiter.packet, switch, port, &waiter.ports());
@@ -60,7 +62,7 @@ impl Circuit {
             return self.announce_if_awaited(virtual_channel);
         }
         let Some((switch, port)) = self.wiring.start(self.channel_of(virtual_channel)) else { return };
-        let Some((index, waiter)) = self.first_waiter(switch, port) else { return };
+        let Some((index, waiter)) = self.first_waiter(now, switch, port) else { return };
         self.waiting[switch as usize].remove(index);
         self.leave(now, waiter.packet, switch, port, &waiter.ports());
     }
@@ -119,18 +121,28 @@ impl Circuit {
         ports.clone().filter_map(load).min().map(|(_, _, port)| port)
     }
 
-    fn first_waiter(&self, switch: u32, port: u16) -> Option<(usize, Waiter)> {
+    fn first_waiter(&self, now: Time, switch: u32, port: u16) -> Option<(usize, Waiter)> {
         let waiting = self.waiting[switch as usize].iter().copied().enumerate();
-        waiting.filter(|(_, waiter)| waiter.ports().contains(&port)).max_by_key(|(_, waiter)| waiter.rank)
+        waiting
+            .filter(|(_, waiter)| waiter.ports().contains(&port))
+            .max_by_key(|(_, waiter)| self.order(now, waiter.rank))
     }
 
+    /// What decides when a packet that is at a switch from `now` on goes first.
     fn rank(&self, now: Time, packet: u32) -> Rank {
         let state = &self.packets[packet];
-        let since = match self.costs.arbitration {
-            Arbitration::PacketAge => state.born,
-            Arbitration::SwitchAge => now,
+        Rank { priority: state.priority, born: state.born, came: now, packet }
+    }
+
+    /// How these compare: the greatest goes first. By the packet's number in the end, so that there is always an order.
+    fn order(&self, now: Time, rank: Rank) -> (Priority, u64, Reverse<Time>, Reverse<u32>) {
+        let age = match self.costs.arbitration {
+            Arbitration::PacketAge => {
+                now.since(rank.born).picoseconds() / self.costs.age_step.picoseconds().max(1)
+            }
+            Arbitration::SwitchAge => 0,
         };
-        (state.priority, Reverse(since), Reverse(packet))
+        (rank.priority, age, Reverse(rank.came), Reverse(rank.packet))
     }
 
     /// The switch where the head of a packet is.

@@ -1,6 +1,5 @@
 //! What there is in a network: messages, packets, virtual channels, adapters, and what will happen to them.
 
-use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use pio_machine::Duration;
@@ -123,6 +122,8 @@ pub(super) struct Packet {
     /// The numbers of the events that count. They go on when the slot is used again.
     pub(super) left_schedule: u32,
     pub(super) tail_schedule: u32,
+    /// How much later than the rest of it its acknowledgement sets out.
+    pub(super) release: Duration,
 }
 
 /// One of the channels that a link's direction is divided into: has buffers of its own, and one packet at a time.
@@ -164,8 +165,16 @@ impl Waiter {
     }
 }
 
-/// Who goes first: the greatest. By the packet's number in the end, so that there is always an order.
-pub(super) type Rank = (Priority, Reverse<Time>, Reverse<u32>);
+/// What decides who goes first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rank {
+    pub(super) priority: Priority,
+    /// When the packet entered the network.
+    pub(super) born: Time,
+    /// When it came to the switch.
+    pub(super) came: Time,
+    pub(super) packet: u32,
+}
 
 /// One node's.
 #[derive(Debug, Default)]
@@ -174,6 +183,8 @@ pub(super) struct Adapter {
     pub(super) flows: VecDeque<Flow>,
     /// The next packet, and when its data are here.
     pub(super) next: Option<(u32, Time)>,
+    /// The nodes that it heard of last, the last one in front.
+    pub(super) known: VecDeque<u32>,
     /// Whether the engine has a packet that has not wholly left.
     pub(super) is_sending: bool,
     /// When the processor is free; and the thread processor.

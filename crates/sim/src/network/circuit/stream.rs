@@ -84,7 +84,7 @@ impl Circuit {
         let (slot, payload) = (state.message, state.payload);
         self.totals.packets += 1;
         self.totals.hops += state.path.len() as u64;
-        let closed = self.close(acknowledged, packet);
+        let closed = self.close(acknowledged + self.packets[packet].release, packet);
         self.events.add(closed, Event::Closed { packet });
         self.came(acknowledged, slot, payload);
     }
