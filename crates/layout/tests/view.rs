@@ -127,7 +127,6 @@ proptest! {
         prop_assert_eq!(offsets(&holes), expected);
     }
 
-    /// Interleaved ranks, as collective I/O has them: with a common period, started and ended at will.
     #[test]
     fn a_union_is_what_somebody_touches_and_has_a_place_for_each(
         parts in proptest::collection::vec((view(), range(300)), 1..5),
@@ -155,6 +154,7 @@ proptest! {
         }
     }
 
+    /// Interleaved ranks, as collective I/O has them: with a common period, started and ended at will.
     #[test]
     fn holes_between_interleaved_ranks(
         ranks in prop::collection::vec((0u64..24, 1u64..9, range(200)), 1..6),

@@ -158,7 +158,10 @@ impl Job {
                 };
                 self.events.push_back((rank, step - 1, Event::IoDone { result: Ok(bytes) }));
             }
-            Action::Copy { .. } | Action::Gather { .. } | Action::Finish { .. } => {}
+            Action::Gather { .. } => {
+                self.events.push_back((rank, step - 1, Event::Room { result: Ok(()) }));
+            }
+            Action::Copy { .. } | Action::Finish { .. } => {}
         }
     }
 

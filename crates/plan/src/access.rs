@@ -158,6 +158,9 @@ pub struct IoError {
 }
 
 impl IoError {
+    /// `EOVERFLOW`: offsets or sizes that do not fit.
+    pub const TOO_LARGE: IoError = IoError { errno: 75 };
+
     /// `EPROTO`: a message that makes no sense at this point.
     pub const PROTOCOL: IoError = IoError { errno: 71 };
 }

@@ -31,7 +31,9 @@ impl StateMachine for Ecio {
                 actions.push(Action::Io(Io::Ship { direction: self.direction, positions }));
             }
             Event::IoDone { result } => actions.push(Action::Finish { result }),
-            Event::Received { .. } | Event::Data { .. } => panic!("nobody sends to a rank that asks servers"),
+            Event::Received { .. } | Event::Data { .. } | Event::Room { .. } => {
+                panic!("nobody sends to a rank that asks servers")
+            }
         }
     }
 

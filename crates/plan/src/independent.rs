@@ -27,7 +27,9 @@ impl StateMachine for Independent {
                 actions.push(Action::Io(Io::Pieces { direction: self.direction, positions }));
             }
             Event::IoDone { result } => actions.push(Action::Finish { result }),
-            Event::Received { .. } | Event::Data { .. } => panic!("nobody sends to an independent operation"),
+            Event::Received { .. } | Event::Data { .. } | Event::Room { .. } => {
+                panic!("nobody sends to an independent operation")
+            }
         }
     }
 

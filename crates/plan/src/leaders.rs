@@ -31,18 +31,17 @@ pub(crate) struct Team {
 impl Leaders {
     /// The aggregators, if each node has some and not all ranks are.
     pub(crate) fn of(nodes: &Arc<Nodes>, aggregators: &Arc<[Rank]>) -> Option<Leaders> {
+        // Not all ranks are looked at: each does this for each operation.
+        let mut places: Vec<(u32, usize)> = aggregators.iter().map(|rank| nodes.place_of(*rank)).collect();
+        places.sort_unstable();
+        let mut of_nodes = places.chunk_by(|one, next| one.0 == next.0);
         let mut most = 0;
-        for ranks in nodes.each() {
-            let starts: Vec<usize> =
-                (0..ranks.len()).filter(|index| aggregators.binary_search(&ranks[*index]).is_ok()).collect();
-            let ends = starts.iter().skip(1).copied().chain([ranks.len()]);
+        for (node, ranks) in (0..).zip(nodes.each()) {
+            let on_node = of_nodes.next().filter(|places| places.iter().all(|(of, _)| *of == node))?;
             // Those before the first are the first one's, too.
-            let starts = std::iter::once(0).chain(starts.iter().skip(1).copied());
-            let largest = starts.zip(ends).map(|(start, end)| end - start).max();
-            if ranks.iter().all(|rank| aggregators.binary_search(rank).is_err()) {
-                return None;
-            }
-            most = most.max(largest.unwrap_or(0) as u32);
+            let starts = std::iter::once(0).chain(on_node.iter().skip(1).map(|(_, place)| *place));
+            let ends = on_node.iter().skip(1).map(|(_, place)| *place).chain([ranks.len()]);
+            most = most.max(starts.zip(ends).map(|(start, end)| end - start).max().unwrap_or(0) as u32);
         }
         let leaders = Leaders { nodes: nodes.clone(), leaders: aggregators.clone(), most };
         (most > 1).then_some(leaders)

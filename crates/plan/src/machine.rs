@@ -29,6 +29,11 @@ pub enum Event {
         /// Why the data of a read are not there, if they are not.
         error: Option<IoError>,
     },
+    /// There is room for what this rank gathers ([`Action::Gather`]), or why not.
+    Room {
+        /// Whether.
+        result: Result<(), IoError>,
+    },
     /// The one outstanding [`Action::Io`] ended.
     IoDone {
         /// Bytes moved (fewer than asked only for reads at the end of the file), or why not.
@@ -63,7 +68,7 @@ pub enum Action {
         piece: Piece,
     },
     /// From here on this rank speaks for others of its node: its own memory is now the buffer of what it gathers from them
-    /// ([`Slot::GATHERED`]), so many bytes. Only [pieces of gathered data](Piece::is_gathered) go between that and what was its
+    /// ([`Slot::GATHERED`]), so many bytes; [`Event::Room`] answers. Only [pieces of gathered data](Piece::is_gathered) go between that and what was its
     /// memory before.
     Gather {
         /// How large the buffer is to be.

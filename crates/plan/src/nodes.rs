@@ -36,6 +36,11 @@ impl Nodes {
         Nodes { ends: ends.collect(), ranks: nodes.values().flatten().copied().collect(), of: of.into() }
     }
 
+    /// On which node a rank is, and how many ranks of that are before it.
+    pub(crate) fn place_of(&self, rank: Rank) -> (u32, usize) {
+        (self.of[rank.index()], self.with(rank).partition_point(|other| *other < rank))
+    }
+
     /// The ranks on the node of a rank, ascending, itself included.
     pub(crate) fn with(&self, rank: Rank) -> &[Rank] {
         let node = self.of[rank.index()] as usize;

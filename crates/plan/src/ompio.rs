@@ -408,6 +408,7 @@ impl StateMachine for Ompio {
                 self.tally.arrived(self.direction, &piece, error);
                 self.go_on(actions);
             }
+            Event::Room { .. } => panic!("no room was asked for"),
             Event::IoDone { result } => {
                 self.tally.failed(result.err());
                 if let Some(read) = result.ok().filter(|read| *read > 0) {

@@ -446,6 +446,7 @@ impl StateMachine for Romio {
                 self.go_on(actions);
             }
             (_, Event::IoDone { result }) => self.accessed(result, actions),
+            (_, Event::Room { .. }) => panic!("no room was asked for"),
         }
     }
 

@@ -201,7 +201,9 @@ impl StateMachine for Sieving {
                 self.go_on(actions);
             }
             Event::IoDone { result } => self.done(result, actions),
-            Event::Received { .. } | Event::Data { .. } => panic!("nobody sends to a rank that sieves"),
+            Event::Received { .. } | Event::Data { .. } | Event::Room { .. } => {
+                panic!("nobody sends to a rank that sieves")
+            }
         }
     }
 

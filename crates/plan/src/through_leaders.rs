@@ -2,8 +2,8 @@
 //!
 //! With many ranks, what each has for each aggregator is little, and messages cost more than bytes. Then the ranks of a node
 //! describe their accesses to a leader there, which merges them into one, and gives each rank a place in a buffer for it. The
-//! leaders carry out a [two-phase](crate::TwoPhase) operation of their own, in which all of them aggregate: so P ranks on N nodes
-//! send about 4 P messages within nodes, and those of N ranks between them. (Two levels of aggregation: Kang et al. 2020, "Improving
+//! leaders carry out a [two-phase](crate::TwoPhase) operation of their own, in which all of them aggregate: so P ranks with L leaders
+//! send about 4 P messages within nodes, and those of an operation of L ranks between them. (Two levels of aggregation: Kang et al. 2020, "Improving
 //! MPI Collective I/O for High Volume Non-Contiguous Requests with Intra-Node Aggregation".)
 //!
 //! 1. Each rank describes its access to its leader: its view, if it has not [told](crate::ToldViews) it before, and which part.
@@ -11,11 +11,13 @@
 //! 3. To write, the ranks put their data there; when all have, the leaders write. To read, the leaders read, and the ranks take
 //!    what is theirs.
 //! 4. To write, the leader [acknowledges](Message::Acknowledge) to all its ranks: also where there are gaps, all are through then.
+//!
+//! A leader that has no room, or misses data, takes part without any: its team has an error, and no other rank.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pio_layout::LayoutError;
+use pio_layout::View;
 
 use crate::access::{Access, Direction, Group, IoError, Piece, Rank};
 use crate::descriptions::part_of;
@@ -33,6 +35,8 @@ pub(crate) struct ThroughLeaders {
     me: Rank,
     direction: Direction,
     access: Access,
+    /// Data bytes of the rank that has most: no other says that it has more.
+    most_bytes: u64,
     role: Role,
     is_over: bool,
 }
@@ -58,8 +62,11 @@ struct Leader {
     gathered: u64,
     /// Members whose data must still come to be written.
     missing: BTreeSet<Rank>,
-    /// What the leaders do.
+    /// Why this one cannot speak for its team. It takes part without data, or the other leaders would wait for ever.
+    error: Option<IoError>,
+    /// What the leaders do, and whether it has begun.
     operation: Option<TwoPhase>,
+    has_begun: bool,
     /// Came from other leaders before this one was so far.
     early: Vec<Event>,
 }
@@ -73,14 +80,15 @@ impl ThroughLeaders {
         access: Access,
         context: &Context,
         leaders: &Leaders,
+        most_bytes: u64,
         (heard, idle): (BTreeMap<Rank, Access>, BTreeSet<Rank>),
     ) -> ThroughLeaders {
         let me = group.rank;
         let Team { leader, members } = leaders.team_of(me);
         let role = if leader == me {
             let is_mine = |rank: &Rank| *rank == me || members.contains(rank);
-            let accesses: BTreeMap<Rank, Access> =
-                heard.into_iter().filter(|(rank, _)| is_mine(rank)).collect();
+            let is_honest = |(rank, access): &(Rank, Access)| is_mine(rank) && access.bytes() <= most_bytes;
+            let accesses: BTreeMap<Rank, Access> = heard.into_iter().filter(is_honest).collect();
             let is_silent = |rank: &Rank| !accesses.contains_key(rank) && !idle.contains(rank);
             Role::Leader(Box::new(Leader {
                 leaders: leaders.clone(),
@@ -92,13 +100,15 @@ impl ThroughLeaders {
                 places: Arc::default(),
                 gathered: 0,
                 missing: BTreeSet::new(),
+                error: None,
                 operation: None,
+                has_begun: false,
                 early: Vec::new(),
             }))
         } else {
             Role::Member { leader, place: None }
         };
-        ThroughLeaders { me, direction, access, role, is_over: false }
+        ThroughLeaders { me, direction, access, most_bytes, role, is_over: false }
     }
 
     /// Begins: a member with its description.
@@ -165,7 +175,9 @@ impl ThroughLeaders {
                 Ok(())
             }
             Event::Data { from, piece, error }
-                if from == leader && self.direction == Direction::Read && place.is_some() =>
+                if from == leader
+                    && self.direction == Direction::Read
+                    && (place.is_some() || error.is_some()) =>
             {
                 let positions = piece.positions;
                 if piece.client != self.me || positions.start != 0 || positions.end > bytes {
@@ -186,16 +198,21 @@ impl ThroughLeaders {
                 self.go_on(Event::Received { from, message: *message }, actions);
             }
             Event::Received { from, message } => {
-                leader.hear(from, message)?;
+                leader.hear(from, message, self.most_bytes)?;
                 self.merge_if_described(actions);
             }
-            Event::Data { from, piece, .. } if piece.is_gathered() => {
+            Event::Data { from, piece, error } if piece.is_gathered() => {
                 let is_all = leader.places.get(&from).is_some_and(|place| place.positions == piece.positions);
                 if piece.client != from || !is_all || !leader.missing.remove(&from) {
                     return Err(Unexpected);
                 }
+                leader.error = leader.error.or(error);
                 self.begin_if_gathered(actions);
             }
+            Event::Room { result } => match result {
+                Ok(()) => self.give_places(actions),
+                Err(error) => self.go_without(error, actions),
+            },
             Event::Data { from, piece, error } => {
                 let (from, client) = (leader.number_of(from)?, leader.number_of(piece.client)?);
                 let piece = Piece { client, ..piece };
@@ -209,17 +226,29 @@ impl ThroughLeaders {
 
     /// Once the leader knows what its whole team accesses.
     fn merge_if_described(&mut self, actions: &mut Vec<Action>) {
-        let (me, direction) = (self.me, self.direction);
         let Role::Leader(leader) = &mut self.role else { return };
-        if !leader.undescribed.is_empty() || leader.operation.is_some() {
+        if !leader.undescribed.is_empty() || leader.operation.is_some() || leader.error.is_some() {
             return;
         }
-        if leader.merge(me, direction).is_err() {
-            return self.fail(actions);
+        match leader.told.merge(&leader.accesses) {
+            Err(_) => self.go_without(IoError::TOO_LARGE, actions),
+            Ok(merged) => {
+                leader.gathered = merged.bytes();
+                leader.places = merged.places.clone();
+                leader.prepare(self.me, self.direction, merged.all);
+                if leader.gathered > 0 {
+                    actions.push(Action::Gather { bytes: leader.gathered });
+                } else {
+                    self.begin_if_gathered(actions);
+                }
+            }
         }
-        if leader.gathered > 0 {
-            actions.push(Action::Gather { bytes: leader.gathered });
-        }
+    }
+
+    /// There is room: each rank with data hears where its own belong.
+    fn give_places(&mut self, actions: &mut Vec<Action>) {
+        let (me, direction) = (self.me, self.direction);
+        let Role::Leader(leader) = &mut self.role else { return };
         for (rank, place) in leader.places.iter() {
             if *rank != me {
                 actions.push(Action::Send { to: *rank, message: Message::Place(place.clone()) });
@@ -231,13 +260,33 @@ impl ThroughLeaders {
         self.begin_if_gathered(actions);
     }
 
+    /// This leader cannot speak for its team: nothing of what that has is read or written.
+    fn go_without(&mut self, error: IoError, actions: &mut Vec<Action>) {
+        let Role::Leader(leader) = &mut self.role else { return };
+        leader.error = Some(error);
+        leader.places = Arc::default();
+        leader.missing.clear();
+        leader.gathered = 0;
+        let nothing = Access { view: View::contiguous(0), positions: 0..0 };
+        leader.prepare(self.me, self.direction, nothing);
+        self.begin_if_gathered(actions);
+    }
+
     /// Once all data to be written are there, the leaders' operation begins.
     fn begin_if_gathered(&mut self, actions: &mut Vec<Action>) {
+        let (me, direction) = (self.me, self.direction);
         let Role::Leader(leader) = &mut self.role else { return };
-        let Some(operation) = &mut leader.operation else { return };
-        if !leader.missing.is_empty() {
+        if leader.has_begun || !leader.missing.is_empty() {
             return;
         }
+        if leader.error.is_some() && leader.gathered > 0 {
+            // What did not arrive must not be written.
+            leader.gathered = 0;
+            leader.prepare(me, direction, Access { view: View::contiguous(0), positions: 0..0 });
+            leader.missing.clear();
+        }
+        let Some(operation) = &mut leader.operation else { return };
+        leader.has_begun = true;
         let mut asked = Vec::new();
         operation.handle(Event::Start, &mut asked);
         for event in std::mem::take(&mut leader.early) {
@@ -249,7 +298,7 @@ impl ThroughLeaders {
     fn go_on(&mut self, event: Event, actions: &mut Vec<Action>) {
         let Role::Leader(leader) = &mut self.role else { return };
         match &mut leader.operation {
-            Some(operation) if leader.missing.is_empty() => {
+            Some(operation) if leader.has_begun => {
                 let mut asked = Vec::new();
                 operation.handle(event, &mut asked);
                 self.pass(asked, actions);
@@ -285,7 +334,7 @@ impl ThroughLeaders {
     fn give_out(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
         let (me, direction) = (self.me, self.direction);
         let Role::Leader(leader) = &self.role else { return };
-        let error = result.err();
+        let error = leader.error.or(result.err());
         let mut own = 0;
         match direction {
             Direction::Write => {
@@ -295,13 +344,13 @@ impl ThroughLeaders {
             }
             Direction::Read => {
                 let moved = result.unwrap_or(0);
-                for (rank, place) in leader.places.iter() {
-                    let positions = place.within(0..moved);
-                    let piece = Piece::gathered(*rank, leader.gathered, 0..positions.end);
+                for rank in leader.accesses.keys() {
+                    let end = leader.places.get(rank).map_or(0, |place| place.within(0..moved).end);
+                    let piece = Piece::gathered(*rank, leader.gathered, 0..end);
                     if *rank != me {
                         actions.push(Action::SendData { to: *rank, piece, error });
                     } else if error.is_none() {
-                        own = positions.end;
+                        own = end;
                         actions.push(Action::Copy { piece });
                     }
                 }
@@ -321,8 +370,8 @@ impl ThroughLeaders {
 }
 
 impl Leader {
-    /// What a member says of its access.
-    fn hear(&mut self, from: Rank, message: Message) -> Result<(), Unexpected> {
+    /// What a member says of its access: at most so many bytes.
+    fn hear(&mut self, from: Rank, message: Message, most_bytes: u64) -> Result<(), Unexpected> {
         if !self.undescribed.remove(&from) {
             return Err(Unexpected);
         }
@@ -337,22 +386,21 @@ impl Leader {
             }
             _ => return Err(Unexpected),
         };
+        if access.bytes() == 0 || access.bytes() > most_bytes {
+            return Err(Unexpected);
+        }
         self.accesses.insert(from, access);
         Ok(())
     }
 
-    /// Makes one access of all, with a place for each.
-    fn merge(&mut self, me: Rank, direction: Direction) -> Result<(), LayoutError> {
-        let merged = self.told.merge(&self.accesses)?;
-        self.gathered = merged.bytes();
-        self.places = merged.places;
+    /// Makes the leaders' operation, in which this one has this access.
+    fn prepare(&mut self, me: Rank, direction: Direction, access: Access) {
         if direction == Direction::Write {
             self.missing = self.places.keys().copied().filter(|rank| *rank != me).collect();
         }
         let number = self.leaders.index_of(me).unwrap_or(0);
         let group = Group { rank: Rank(number), ranks: self.leaders.all().len() as u32 };
-        self.operation = Some(TwoPhase::new(group, direction, merged.all, &self.context));
-        Ok(())
+        self.operation = Some(TwoPhase::new(group, direction, access, &self.context));
     }
 
     /// Which leader a rank is.

@@ -194,7 +194,8 @@ impl TwoPhase {
         {
             let (group, direction) = (self.group, self.direction);
             let heard = self.descriptions.hand_over();
-            let mut led = ThroughLeaders::new(group, direction, self.access.clone(), context, leaders, heard);
+            let (access, most) = (self.access.clone(), operation.most_bytes);
+            let mut led = ThroughLeaders::new(group, direction, access, context, leaders, most, heard);
             led.begin(&context.told, actions);
             self.phase = Phase::ThroughLeaders(Box::new(led));
             for event in std::mem::take(&mut self.descriptions.early) {
@@ -650,6 +651,7 @@ impl StateMachine for TwoPhase {
                 return self.finish(actions);
             }
             (_, Event::IoDone { result }) => self.accessed(result, actions),
+            (_, Event::Room { .. }) => panic!("no room was asked for"),
             (_, Event::Data { from, piece, error }) => self.data_arrived(from, &piece, error, actions),
             (_, Event::Received { from, message }) => match message {
                 Message::Describe(_)

@@ -61,7 +61,7 @@ impl StateMachine for ViewExchange {
             Event::Received { .. } | Event::Data { .. } => {
                 return self.finish(Err(IoError::PROTOCOL), actions);
             }
-            Event::IoDone { .. } => panic!("no request was outstanding"),
+            Event::IoDone { .. } | Event::Room { .. } => panic!("nothing was asked for"),
         }
         if self.missing == 0 && self.started {
             self.finish(Ok(0), actions);

@@ -69,14 +69,47 @@ proptest! {
         ranks in 9u64..20, piece in 1u64..9, broken in 0u32..9, led: bool, seed: u64,
     ) {
         let accesses = interleaved(ranks, piece, 3, 0, &vec![9; ranks as usize]);
-        let hints = if led { hints(3, 9000, None) } else { hints(40, 60, None) };
+        let hints = if led { led_by_three() } else { hints(40, 60, None) };
         let mut world = World::new(Strategy::TwoPhase, Direction::Write, accesses, Vec::new(), &hints);
         // Of the three nodes, the first three ranks are the leaders.
         world.broken = Some(pio_plan::Rank(if led { broken % 3 } else { broken }));
         world.run(seed);
+        prop_assert_eq!(world.sent("place") > 0, led);
         let error = pio_plan::IoError { errno: 28 };
         prop_assert!(world.results[0].iter().all(|result| *result == Some(Err(error))));
     }
+
+    #[test]
+    fn a_leader_without_room_costs_its_team_the_operation_and_nobody_else(
+        ranks in 9u64..20, piece in 1u64..9, leader in 0u32..3, reads: bool, seed: u64,
+    ) {
+        let direction = if reads { Direction::Read } else { Direction::Write };
+        let accesses = interleaved(ranks, piece, 0, 0, &vec![9; ranks as usize]);
+        let old: Vec<u8> = (0..3000).map(|at| at as u8 | 1).collect();
+        let mut world = World::new(Strategy::TwoPhase, direction, accesses, old.clone(), &led_by_three());
+        let expected = expected_file(&world);
+        world.crowded = Some(pio_plan::Rank(leader));
+        world.run(seed);
+        let is_lost = |rank: usize| rank as u32 % 3 == leader;
+        for (rank, access) in world.accesses[0].iter().enumerate() {
+            let result = if is_lost(rank) { Err(pio_plan::IoError { errno: 12 }) } else { Ok(access.bytes()) };
+            prop_assert_eq!(world.results[0][rank], Some(result));
+            for (position, byte) in access.positions.clone().zip(&world.memory[0][rank]) {
+                let offset = access.view.offset_of(position).unwrap() as usize;
+                match direction {
+                    Direction::Read if is_lost(rank) => prop_assert_eq!(*byte, 0xEE),
+                    Direction::Read => prop_assert_eq!(*byte, old[offset]),
+                    Direction::Write if is_lost(rank) => prop_assert_eq!(world.file[offset], old[offset]),
+                    Direction::Write => prop_assert_eq!(world.file[offset], expected[offset]),
+                }
+            }
+        }
+    }
+}
+
+/// The ranks are dealt out to three nodes in turn: each has a leader.
+fn led_by_three() -> Hints {
+    Hints { describe: Some(Describe::Leaders), ..hints(3, 9000, None) }
 }
 
 #[test]

@@ -70,7 +70,9 @@ impl StateMachine for Alone {
         match event {
             Event::Start => self.start(actions),
             Event::IoDone { result } => self.done(result, actions),
-            Event::Received { .. } | Event::Data { .. } => panic!("nobody sends to a rank alone"),
+            Event::Received { .. } | Event::Data { .. } | Event::Room { .. } => {
+                panic!("nobody sends to a rank alone")
+            }
         }
     }
 

@@ -200,7 +200,9 @@ impl StateMachine for Alone {
         match event {
             Event::Start => self.go_on(actions),
             Event::IoDone { result } => self.done(result, actions),
-            Event::Received { .. } | Event::Data { .. } => panic!("nobody sends to a rank alone"),
+            Event::Received { .. } | Event::Data { .. } | Event::Room { .. } => {
+                panic!("nobody sends to a rank alone")
+            }
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct World {
     in_place: bool,
     /// Fails every request of this rank's aggregator.
     pub broken: Option<Rank>,
+    /// Has no room for what this rank is to gather.
+    pub crowded: Option<Rank>,
     context: Context,
     told: Vec<ToldViews>,
     machines: Vec<Box<dyn StateMachine + Send>>,
@@ -46,6 +48,7 @@ pub(crate) struct World {
     /// By operation and rank.
     pub results: Vec<Vec<Option<Result<u64, IoError>>>>,
     pending_io: Vec<(Rank, Io)>,
+    pending_room: Vec<(Rank, Result<(), IoError>)>,
     locks: Vec<(Rank, Range<u64>)>,
     sent: BTreeMap<&'static str, u32>,
     /// By operation and rank, messages but for data and what grants or acknowledges them.
@@ -104,6 +107,8 @@ impl World {
             file,
             in_place: false,
             broken: None,
+            crowded: None,
+            pending_room: Vec::new(),
             context,
             told: (0..ranks).map(|_| ToldViews::default()).collect(),
             machines: Vec::new(),
@@ -167,6 +172,11 @@ impl World {
         self.in_place = random.random();
         let mut unstarted: Vec<Rank> = (0..self.machines.len() as u32).map(Rank).collect();
         loop {
+            // Nothing else comes between.
+            if let Some((rank, result)) = self.pending_room.pop() {
+                unstarted.extend(self.step(rank, Event::Room { result }));
+                continue;
+            }
             self.mail.retain(|_, queue| !queue.is_empty());
             let is_awaited = |(operation, _, to): &&(usize, Rank, Rank)| {
                 *operation == self.at[to.index()] && !unstarted.contains(to)
@@ -285,8 +295,14 @@ impl World {
                 }
                 Action::Gather { bytes } => {
                     assert!(bytes > 0 && !self.gathers[rank.index()]);
-                    self.gathers[rank.index()] = true;
-                    self.buffers[rank.index()][Slot::GATHERED.index()].clear();
+                    let result = if self.crowded == Some(rank) {
+                        Err(IoError { errno: 12 })
+                    } else {
+                        self.gathers[rank.index()] = true;
+                        self.buffers[rank.index()][Slot::GATHERED.index()].clear();
+                        Ok(())
+                    };
+                    self.pending_room.push((rank, result));
                 }
                 Action::Copy { piece } => {
                     let bytes = self.gather(rank, &piece);

@@ -211,7 +211,14 @@ impl Engine<'_> {
                 self.send(rank, delivery, pack);
             }
             // Room that is there from one operation to the next.
-            Action::Gather { .. } => return true,
+            Action::Gather { .. } => {
+                let process = &mut self.processes[rank as usize];
+                let Running::Operation { machine, .. } = &mut process.running else { return true };
+                let mut actions = Vec::new();
+                machine.handle(PlanEvent::Room { result: Ok(()) }, &mut actions);
+                process.actions.extend(actions);
+                return true;
+            }
             Action::Copy { piece } => {
                 let cost = self.copy_cost(rank, &piece);
                 self.compute(rank, cost, Then::Continue);

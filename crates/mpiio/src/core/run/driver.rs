@@ -223,8 +223,9 @@ impl<M: StateMachine + ?Sized> Driver<M> {
                         self.actions.insert(behind, action);
                     }
                     Action::Gather { bytes } => {
-                        let gathered = self.memory.gather(means.channel()?, bytes);
-                        self.note(gathered);
+                        let result = self.memory.gather(means.channel()?, bytes);
+                        self.note(result);
+                        self.tell(Event::Room { result });
                     }
                     Action::Copy { piece } => {
                         let copied = self.copy(means.working(), &piece);
@@ -271,7 +272,9 @@ impl<M: StateMachine + ?Sized> Driver<M> {
 
     /// How many of the next actions send data that were read. They need not come after what is this rank's own.
     fn others_wait(&self) -> usize {
-        let sends = |action: &&Action| matches!(action, Action::SendData { .. });
+        // What is gathered may have to be copied there first.
+        let sends =
+            |action: &&Action| matches!(action, Action::SendData { piece, .. } if !piece.is_gathered());
         match self.direction {
             Direction::Read => self.actions.iter().take_while(sends).count(),
             Direction::Write => 0,
@@ -344,11 +347,10 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         }
         let mut rest = bytes;
         let (path, piece, error) = Piece::decode(&mut rest).map_err(|_| PROTOCOL_ERROR)?;
-        if error.is_none() {
-            let placed = self.place(channel, path, from, &piece, rest);
-            self.note(placed);
-        }
-        Ok(Event::Data { from, piece, error })
+        // Whoever speaks for others tells them, too.
+        let placed = if error.is_none() { self.place(channel, path, from, &piece, rest) } else { Ok(()) };
+        self.note(placed);
+        Ok(Event::Data { from, piece, error: error.or(placed.err()) })
     }
 }
 

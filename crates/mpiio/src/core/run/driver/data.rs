@@ -76,6 +76,9 @@ impl<M: StateMachine + ?Sized> Driver<M> {
         piece: &Piece,
         rest: &[u8],
     ) -> Result<(), IoError> {
+        if piece.is_gathered() && self.direction == Direction::Write && !self.memory.has_room_for(piece) {
+            return Err(PROTOCOL_ERROR);
+        }
         match (path, self.direction) {
             // The client put them where they belong.
             (DataPath::InPlace, Direction::Write) => Ok(()),

@@ -23,14 +23,19 @@ impl OwnMemory {
 
     /// From here on the rank speaks for others, which have so many bytes together.
     pub(super) fn gather(&mut self, channel: &mut Channel, bytes: u64) -> Result<(), IoError> {
-        // Where there is no room, what the rank would send is nowhere: not in the program's memory.
+        // Where there is no room, the rank goes on without data.
         self.gathered = Some(Memory::none());
         let buffer = channel.working.own(Slot::GATHERED, bytes)?;
-        // SAFETY: the buffer is this rank's, and no longer one is asked for in the operation, so that it stays where it is. The
+        // SAFETY: the buffer is this rank's, and no longer one is asked for in the operation (`has_room_for`), so that it stays where it is. The
         // strategy's messages give each byte to one rank at a time.
         let memory = unsafe { Memory::new(buffer.as_mut_ptr(), 1, &Datatype::bytes(bytes)) };
         self.gathered = Some(memory.map_err(|_| PROTOCOL_ERROR)?);
         Ok(())
+    }
+
+    /// Whether what is gathered has the place of a piece: with more room, the buffer would move.
+    pub(super) fn has_room_for(&self, piece: &Piece) -> bool {
+        self.gathered.as_ref().is_some_and(|gathered| piece.window.end <= gathered.size())
     }
 
     /// Where the data of a piece are on the client's side.
