@@ -27,7 +27,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::core::mpi::recorder::of_tests::operation;
 use scene::{Place, Scene};
-use workloads::{any_hints, any_workload};
+use workloads::{any_hints, any_workload, leaders_without_data};
 
 /// What one machine asked for.
 type Asked = Arc<Mutex<Vec<Action>>>;
@@ -258,6 +258,14 @@ fn many_ranks_on_files_ask_for_the_same() {
 #[test]
 fn many_ranks_on_servers_ask_for_the_same() {
     assert_many_ranks(&Scene::of_servers());
+}
+
+#[test]
+fn leaders_without_data_of_their_own_speak_for_others() {
+    let hints = Hints { cb_nodes: Some(3), describe: Some(Describe::Leaders), ..Hints::default() };
+    let place = Place { ranks_per_node: 4, strategy: Strategy::TwoPhase, files_exist: false };
+    let workload = leaders_without_data();
+    assert_twins(&workload.name, &workload, &Scene::of_files(), place, &hints);
 }
 
 /// A trace that Pioscope recorded of a real program; `tests/twin/README.md` says how.

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_void};
 use std::ops::Range;
 use std::sync::Arc;
 
-use pio_layout::Datatype;
+use pio_layout::{Datatype, View};
 use pio_plan::{Access, Direction, Hints};
 use pio_sim::Workload;
 use pio_sim::workload::{Step, What};
@@ -142,9 +142,9 @@ impl<'a> Rank<'a> {
             }
             What::SetView(handle, view) => self.set_view(*handle, *view),
             What::Access { handle, call, direction, view, positions, collective } => {
-                let etype = self.workload.views[view.index()].etype_size();
+                let view = &self.workload.views[view.index()];
                 let opened = self.files.get_mut(handle).unwrap();
-                opened.access(*call, *direction, *collective, etype, positions);
+                opened.access(*call, *direction, *collective, view, positions);
             }
             What::Seek(..)
             | What::Resize(..)
@@ -182,6 +182,11 @@ impl<'a> Rank<'a> {
     }
 }
 
+/// What every rank writes there, so that whoever reads it, in whatever order, finds that or nothing.
+fn byte_at(offset: u64) -> u8 {
+    (offset * 31 + offset / 251) as u8 | 1
+}
+
 impl Opened {
     /// Carries out an operation, or begins it: which of both says `call`.
     fn access(
@@ -189,7 +194,7 @@ impl Opened {
         call: Call,
         direction: Direction,
         collective: bool,
-        etype: u64,
+        view: &View,
         positions: &Range<u64>,
     ) {
         let is_split = call.begins_split();
@@ -198,14 +203,20 @@ impl Opened {
             (direction == Direction::Read && one.direction == Direction::Write)
                 || (collective && one.is_split)
         });
-        let mut bytes = vec![0; (positions.end - positions.start) as usize];
+        let written = || positions.clone().map(|position| byte_at(view.offset_of(position).unwrap()));
+        let mut bytes: Vec<u8> = match direction {
+            Direction::Write => written().collect(),
+            Direction::Read => vec![0; (positions.end - positions.start) as usize],
+        };
         let all = Datatype::bytes(bytes.len() as u64);
         // SAFETY: the memory is there until the operation is complete.
         let memory = unsafe { Memory::new(bytes.as_mut_ptr(), 1, &all) };
-        let at = Positioning::Explicit((positions.start / etype) as i64);
+        let at = Positioning::Explicit((positions.start / view.etype_size()) as i64);
         let memory = Ok(memory.unwrap());
         if !is_split && !call.is_asynchronous() {
             self.file.transfer(direction, collective, at, memory).unwrap();
+            let is_right = |(read, written): (&u8, u8)| *read == written || *read == 0;
+            assert!(bytes.iter().zip(written()).all(is_right), "{direction:?} of {positions:?} of {view:?}");
             return;
         }
         let request = Box::new(Request::begun());

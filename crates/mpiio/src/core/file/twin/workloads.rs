@@ -129,6 +129,46 @@ pub(super) fn any_workload(random: &mut Pcg64Mcg, ranks: u32) -> Workload {
     workload
 }
 
+/// Three nodes of four ranks, of which the first has nothing: the others of its node write and read some steps of interleaved
+/// pieces.
+pub(super) fn leaders_without_data() -> Workload {
+    let ranks = 12;
+    let handle = HandleId;
+    let step = |what| Step { think: pio_machine::Duration::ZERO, idle: pio_machine::Duration::ZERO, what };
+    let program = |rank: u32| {
+        let view = ViewId(rank);
+        let mut program = vec![step(What::Open(handle(rank))), step(What::SetView(handle(rank), view))];
+        for direction in [Direction::Write, Direction::Read] {
+            for number in 0..3 {
+                let bytes = if rank.is_multiple_of(4) { 0 } else { 640 };
+                program.push(step(What::Access {
+                    handle: handle(rank),
+                    call: How::Blocking.call(direction, true),
+                    direction,
+                    view,
+                    positions: number * bytes..(number + 1) * bytes,
+                    collective: true,
+                }));
+            }
+        }
+        program.push(step(What::Close(handle(rank))));
+        program
+    };
+    let view = |rank: u32| {
+        let tile = Datatype::bytes(64).resized(0, i64::from(ranks) * 64).unwrap();
+        View::new(u64::from(rank) * 64, 1, tile).unwrap()
+    };
+    Workload {
+        name: "leaders without data".into(),
+        files: vec![pio_trace::File { path: "/led".into() }],
+        groups: vec![(0..ranks).collect()],
+        views: (0..ranks).map(view).collect(),
+        handles: (0..ranks).map(|rank| Open { file: 0, rank, group: Some(0), collective: 1 }).collect(),
+        programs: (0..ranks).map(program).collect(),
+        ..Workload::default()
+    }
+}
+
 /// Hints, for some of them values at which what is read and written goes in several parts.
 pub(super) fn any_hints(random: &mut Pcg64Mcg, ranks: u32) -> Hints {
     let mut buffer = |sizes: [u64; 3]| {
