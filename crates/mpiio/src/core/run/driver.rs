@@ -423,3 +423,27 @@ fn call_of(message: &Message) -> Call {
         Message::Acknowledge { .. } | Message::Ended { .. } => Call::Acknowledge,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pio_layout::View;
+    use pio_plan::{Context, Hints, Site, Strategy, Views};
+
+    use super::*;
+
+    /// A leader's own part of a window goes to where it gathers: what it then gives out must not go before.
+    #[test]
+    fn what_is_gathered_waits_for_what_is_copied_there() {
+        let site = Site { ranks: 1, nodes: None, processors: 1, via: Via::Kernel, terms: Default::default() };
+        let context: Context = site.context(&Views::WHOLE, &Hints::default(), Direction::Read);
+        let access = Access { view: View::contiguous(0), positions: 0..0 };
+        let machine = Strategy::Independent.alone(Rank(0), Direction::Read, access, &context);
+        let mut driver = Driver::independent(machine, Direction::Read, Memory::none());
+        let window = Piece { client: Rank(1), index: 0, window: 0..8, positions: 0..8 };
+        let gathered = Piece { index: u64::MAX, ..window.clone() };
+        assert!(gathered.is_gathered());
+        let send = |piece: &Piece| Action::SendData { to: Rank(1), piece: piece.clone(), error: None };
+        driver.actions.extend([&window, &window, &gathered, &window].map(send));
+        assert_eq!(driver.others_wait(), 2);
+    }
+}

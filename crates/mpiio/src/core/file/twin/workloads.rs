@@ -140,7 +140,7 @@ pub(super) fn leaders_without_data() -> Workload {
         let mut program = vec![step(What::Open(handle(rank))), step(What::SetView(handle(rank), view))];
         for direction in [Direction::Write, Direction::Read] {
             for number in 0..3 {
-                let bytes = if rank.is_multiple_of(4) { 0 } else { 640 };
+                let bytes = if rank.is_multiple_of(4) { 0 } else { 64_000 };
                 program.push(step(What::Access {
                     handle: handle(rank),
                     call: How::Blocking.call(direction, true),
