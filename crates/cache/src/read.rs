@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::cache::{Cache, Request, Stop, Wait};
 use crate::event::{Action, ProcessId, RequestId};
+use crate::policy::Policy;
 use crate::runs::{Data, Traits};
 use crate::settings::ReadAhead;
 use crate::transfer::Kind;
@@ -199,9 +200,12 @@ impl Cache {
         while block < end {
             let found = self.runs.find(file, block).map(|run| *self.runs.get(run));
             if let Some(run) = found.filter(|run| run.traits.data != Data::Gone) {
-                // As if it came in now: what is here by chance must not leave before it is asked for.
                 let behind = run.end().min(end);
-                self.touch(file, block, behind - block, true);
+                // As if it came in now: what is here by chance must not leave before it is asked for. Where the latest leave first,
+                // that would hasten it.
+                if self.settings.policy != Policy::Mru {
+                    self.touch(file, block, behind - block, true);
+                }
                 block = behind;
                 continue;
             }

@@ -145,20 +145,21 @@ fn more(one: &Apart) -> String {
 
 /// The same for the page's script: the first and last of the processes, from when until when, and who it is.
 pub(crate) fn apart_json(found: &Explanation) -> String {
-    let entries = found.apart.iter().map(|one| {
-        let (first, last) = (one.processes[0], one.processes[one.processes.len() - 1]);
-        let host = &found.processes[first].host;
+    let entries = found.apart.iter().flat_map(|one| {
+        let host = &found.processes[one.processes[0]].host;
         let who = match one.processes.len() {
             1 => format!("rank {} on {host}", who(found, one)),
             _ => format!("{host}, {} ranks", who(found, one)),
         };
         let parts = format!("{} in I/O, the median {}", units::percent(one.part), units::percent(one.median));
-        format!(
-            "[{first},{last},{},{},{}]",
-            one.from_ns,
-            one.until_ns,
-            escape::json(&format!("{who}: {parts}"))
-        )
+        let words = escape::json(&format!("{who}: {parts}"));
+        // Ranks may be dealt out to hosts in turn: those of one host are no neighbours then.
+        let neighbours = one.processes.chunk_by(|process, next| process + 1 == *next);
+        let of_neighbours = move |ranks: &[usize]| {
+            let (first, last) = (ranks[0], ranks[ranks.len() - 1]);
+            format!("[{first},{last},{},{},{words}]", one.from_ns, one.until_ns)
+        };
+        neighbours.map(of_neighbours)
     });
     format!("[{}]", entries.collect::<Vec<_>>().join(","))
 }
@@ -206,6 +207,14 @@ mod tests {
         assert!(table.rows[0][6].starts_with('+'), "{:?}", table.rows[0]);
         assert!(apart_json(&found).starts_with("[[42,42,"), "{}", apart_json(&found));
         assert!(html(&found).contains("the table below names them"));
+    }
+
+    #[test]
+    fn ranks_of_a_host_that_are_no_neighbours_are_framed_one_by_one() {
+        let mut found = found(100);
+        found.apart[0].processes = vec![3, 4, 13];
+        let framed = apart_json(&found);
+        assert!(framed.starts_with("[[3,4,") && framed.contains(",[13,13,"), "{framed}");
     }
 
     #[test]

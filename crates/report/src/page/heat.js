@@ -116,9 +116,8 @@ if (heat) {
     const from = bin * busy.bin_ns, until = Math.min(total, from + busy.bin_ns);
     const lines = [title, tipLine("time", `${(from / 1e9).toFixed(6)} to ${(until / 1e9).toFixed(6)} s`)];
     lines.push(tipLine("in I/O", percent(Math.min(1, (cells[row * busy.bins + bin] / 255) * (busy.bin_ns / (countsAll() ? busy.bin_ns : until - from))))));
-    for (const [first, last, begin, end, words] of data.apart) {
-      if (first <= of.at(-1) && last >= of[0] && begin < until && end > from) lines.push(tipLine("apart", words));
-    }
+    const here = ([first, last, begin, end]) => first <= of.at(-1) && last >= of[0] && begin < until && end > from;
+    for (const words of new Set(data.apart.filter(here).map((entry) => entry[4]))) lines.push(tipLine("apart", words));
     return lines;
   };
   const chooseRow = (row) => {
