@@ -11,7 +11,8 @@ fn carried_runs_are_predicted_and_the_worst_come_first() {
     for expected in [
         "more clients: hard read, GiB/s",
         "unchanged 55 %, in proportion 96 %",
-        "verified",
+        "IO500 isc20, verified",
+        "benchmark issue isc23, no list named",
         "nothing is random",
     ] {
         assert!(out.contains(expected), "{expected}: {out}");
@@ -45,7 +46,16 @@ fn what_cannot_be_read_is_refused_by_name() {
     place.pioscope(["reproduce", "lustre-ior"]).fails_with("give their folder with --data");
     place.pioscope(["reproduce", "io500", "--data", "no"]).fails_with("no: no io500.csv there");
     fs::write(place.join("io500.csv"), "system_family,file_system\na,b\n").unwrap();
-    place.pioscope(["reproduce", "io500", "--data", "."]).fails_with("io500.csv");
+    let io500 = || place.pioscope(["reproduce", "io500", "--data", "."]);
+    io500().fails_with("io500.csv: no column file_system_name, ");
+    let headings = "system_family,file_system,file_system_name,io500_list,io500_version,student_competition,\
+                    marked_invalid,client_nodes,storage_servers,file_system_TiB,ior_easy_api,ior_hard_api,\
+                    ior_easy_write_GiB_s,ior_easy_read_GiB_s,ior_hard_write_GiB_s,ior_hard_read_GiB_s";
+    let row = "Own,Lustre,a,,,0,0,1e300,4,100,POSIX,POSIX,10,12,1,2";
+    fs::write(place.join("io500.csv"), format!("{headings}\n{row}\n")).unwrap();
+    io500().fails_with("io500.csv, line 2, column client_nodes: \"1e300\" is not a whole number");
+    fs::write(place.join("io500.csv"), format!("{headings}\n{}\n", row.replace("1e300", ""))).unwrap();
+    io500().fails_with("io500.csv: no row can be used. Left out of 1 rows: 1 without client_nodes.");
 }
 
 /// They are no part of the command: nothing else reads them.

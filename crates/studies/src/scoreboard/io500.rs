@@ -18,13 +18,13 @@
 //! little more than one that is off: some pairs are of different storage under one name, and no model of clients and
 //! servers explains them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use super::ScoreError;
-use super::data::{self, usable};
+use super::data::{self, Cells, Column, Row, usable};
 use super::leave_out::{Case, median, predict_each};
 use super::saturation::growth;
 use super::show::{Line, Scoreboard, Section};
@@ -96,12 +96,52 @@ struct Run {
     hard_write: Option<f64>,
     #[serde(rename = "ior_hard_read_GiB_s")]
     hard_read: Option<f64>,
+    /// Whether the project carries it: of a user's own runs nothing is known but what they say.
+    #[serde(skip)]
+    is_carried: bool,
+}
+
+impl Row for Run {
+    const COLUMNS: &'static [Column] = &[
+        Column("system_family", Cells::Text),
+        Column("file_system", Cells::Text),
+        Column("file_system_name", Cells::Text),
+        Column("io500_list", Cells::Text),
+        Column("io500_version", Cells::Text),
+        Column("student_competition", Cells::Flag),
+        Column("marked_invalid", Cells::Flag),
+        Column("client_nodes", Cells::Count),
+        Column("storage_servers", Cells::Text),
+        Column("file_system_TiB", Cells::Above0),
+        Column("ior_easy_api", Cells::Text),
+        Column("ior_hard_api", Cells::Text),
+        Column("ior_easy_write_GiB_s", Cells::Above0),
+        Column("ior_easy_read_GiB_s", Cells::Above0),
+        Column("ior_hard_write_GiB_s", Cells::Above0),
+        Column("ior_hard_read_GiB_s", Cells::Above0),
+    ];
+
+    /// Student competitions have relaxed rules, and runs that are marked invalid ended too soon.
+    fn left_out(&self) -> Option<String> {
+        let why = if self.student_competition == "1" {
+            "of a student competition"
+        } else if self.marked_invalid == "1" {
+            "marked invalid"
+        } else if self.client_nodes.is_none() {
+            "without client_nodes"
+        } else if Phase::ALL.iter().all(|phase| self.bandwidth(*phase).is_none()) {
+            "without a bandwidth"
+        } else {
+            return None;
+        };
+        Some(why.to_owned())
+    }
 }
 
 impl Run {
-    /// Student competitions have relaxed rules, and runs that are marked invalid ended too soon.
-    fn counts(&self) -> bool {
-        self.student_competition == "0" && self.marked_invalid == "0" && usable(self.client_nodes).is_some()
+    /// Runs by different interfaces, or by unknown ones, are not paired.
+    fn has_interface(&self) -> bool {
+        !self.ior_easy_api.is_empty()
     }
 
     fn bandwidth(&self, phase: Phase) -> Option<f64> {
@@ -113,26 +153,32 @@ impl Run {
         })
     }
 
-    /// The list that the run was submitted to; the issue of the benchmark tells it where the list is not named.
-    fn list(&self) -> String {
-        let named = if self.io500_list.is_empty() { &self.io500_version } else { &self.io500_list };
-        let issue = named.trim_start_matches("io500-");
-        if issue.is_empty() { String::new() } else { format!("IO500 {issue}, verified") }
+    /// The list that the result is from. The issue of the benchmark's code does not tell it: systems of one list ran several
+    /// issues, and one issue serves for several lists.
+    fn published(&self) -> String {
+        let issue = self.io500_version.trim_start_matches("io500-");
+        match (self.io500_list.as_str(), issue) {
+            ("", "") => "neither list nor issue named".to_owned(),
+            ("", issue) => format!("benchmark issue {issue}, no list named"),
+            (list, _) if self.is_carried => format!("IO500 {list}, verified"),
+            (list, _) => format!("list {list}, as given"),
+        }
     }
 }
 
 /// The scoreboard of the carried runs, or of those in the tables `io500.csv` of these folders.
 ///
 /// # Errors
-/// If a folder has no such table, or it cannot be read.
+/// If a folder has no such table, it cannot be read, or nothing in it can be predicted.
 pub fn scoreboard(folders: &[PathBuf]) -> Result<Scoreboard, ScoreError> {
-    let mut others: Vec<Run> = data::carried("io500.csv", RUNS)?;
-    others.retain(Run::counts);
-    let mut runs: Vec<Run> = data::of_folders(folders, "io500", "io500.csv")?;
-    runs.retain(Run::counts);
-    if folders.is_empty() {
-        runs = std::mem::take(&mut others);
-    }
+    let mut carried = data::carried::<Run>("io500.csv", RUNS)?;
+    carried.rows.iter_mut().for_each(|run| run.is_carried = true);
+    let (table, mut others) = if folders.is_empty() {
+        (carried, Vec::new())
+    } else {
+        (data::of_folders(folders, "io500", "io500.csv")?, carried.rows)
+    };
+    let (left_out, runs) = (table.left_out_text(), table.rows);
     // What is carried of a family that is in the user's data is left to them.
     others.retain(|other| runs.iter().all(|run| run.system_family != other.system_family));
     let mut sections = Vec::new();
@@ -143,13 +189,18 @@ pub fn scoreboard(folders: &[PathBuf]) -> Result<Scoreboard, ScoreError> {
     for (hard, easy) in [(Phase::HardWrite, Phase::EasyWrite), (Phase::HardRead, Phase::EasyRead)] {
         sections.push(hard_from_easy(hard, easy, &runs, &others));
     }
-    Ok(Scoreboard {
+    let without_interface = runs.iter().filter(|run| !run.has_interface()).count();
+    let score = Scoreboard {
         title: "IO500: predicted from other phases or fewer clients of the same system".to_owned(),
-        note: "Fitted to other families of systems only, each family left out in turn. Verified results; list and issue \
-               are named beside each, and results of different lists are not compared: a pair of client counts may span two."
-            .to_owned(),
+        note: format!(
+            "Fitted to other families of systems only, each family left out in turn. A result counts as verified where the \
+             data name its list. A pair of client counts may span lists; the lists beside it are those of the runs with \
+             more clients. For hard from easy, the ratio of two phases is taken within a run, and the ratios of all lists \
+             are pooled. {left_out} {without_interface} that are used name no ior_easy_api and stand in no pair."
+        ),
         sections,
-    })
+    };
+    score.with_cases("two client counts of a system, or easy and hard of a run, are needed", left_out)
 }
 
 /// Two client counts of a system, on the same servers by the same interfaces.
@@ -163,7 +214,8 @@ struct Pair {
     many: [Option<f64>; 4],
     /// The size of the file system with more clients over that with fewer.
     size_ratio: f64,
-    list: String,
+    /// The lists of the runs with more clients.
+    published: String,
 }
 
 /// A pair and what the models of one phase need of it.
@@ -227,7 +279,7 @@ impl Fitted {
 
 fn pairs(runs: &[Run]) -> Vec<Pair> {
     let mut groups: BTreeMap<[&str; 5], BTreeMap<u64, Vec<&Run>>> = BTreeMap::new();
-    for run in runs.iter().filter(|run| !run.ior_easy_api.is_empty()) {
+    for run in runs.iter().filter(|run| run.has_interface()) {
         let key = [
             run.system_family.as_str(),
             &run.file_system_name,
@@ -235,6 +287,7 @@ fn pairs(runs: &[Run]) -> Vec<Pair> {
             &run.ior_easy_api,
             &run.ior_hard_api,
         ];
+        // A whole number that a u64 holds, as the table was read.
         let clients = run.client_nodes.unwrap_or_default() as u64;
         groups.entry(key).or_default().entry(clients).or_default().push(run);
     }
@@ -254,12 +307,18 @@ fn pairs(runs: &[Run]) -> Vec<Pair> {
                     few: phases(few_runs),
                     many: phases(many_runs),
                     size_ratio: size(many_runs).zip(size(few_runs)).map_or(1.0, |(many, few)| many / few),
-                    list: many_runs[0].list(),
+                    published: published(many_runs),
                 });
             }
         }
     }
     pairs
+}
+
+/// Where runs are from, each list once.
+fn published(runs: &[&Run]) -> String {
+    let distinct: BTreeSet<String> = runs.iter().map(|run| run.published()).collect();
+    distinct.into_iter().collect::<Vec<_>>().join("; ")
 }
 
 /// The pairs that have what a phase needs.
@@ -288,7 +347,7 @@ fn more_clients(phase: Phase, pairs: &[Pair], fitted_too: &[Pair]) -> Section {
     let line = |(case, predicted): (&Growing<'_>, _)| {
         let (few, many) = case.pair.clients;
         let what = format!("{few} → {many} clients");
-        Line::new(&case.pair.name, what, case.many, predicted, case.pair.list.clone())
+        Line::new(&case.pair.name, what, case.many, predicted, case.pair.published.clone())
     };
     let simple = |grows: &dyn Fn(&Growing<'_>) -> f64| {
         median(cases.iter().map(|case| (case.few * grows(case) / case.many - 1.0).abs()))
@@ -301,6 +360,7 @@ fn more_clients(phase: Phase, pairs: &[Pair], fitted_too: &[Pair]) -> Section {
             ("in proportion", simple(&|case| case.pair.clients.1 / case.pair.clients.0)),
         ],
         lines: cases.iter().zip(predicted).map(line).collect(),
+        parts: Vec::new(),
     }
 }
 
@@ -365,13 +425,14 @@ fn hard_from_easy(hard: Phase, easy: Phase, runs: &[Run], others: &[Run]) -> Sec
     let line = |(case, predicted): (&Harder<'_>, _)| {
         let Run { system_family, file_system, client_nodes, .. } = case.run;
         let what = format!("{file_system}, {} clients", client_nodes.unwrap_or_default());
-        Line::new(system_family, what, case.hard, predicted, case.run.list())
+        Line::new(system_family, what, case.hard, predicted, case.run.published())
     };
     Section {
         name: format!("{} from {}, GiB/s", hard.name(), easy.name()),
         noise: Some(hard.noise()),
         simple: vec![("the same", median(cases.iter().map(|case| (case.easy / case.hard - 1.0).abs())))],
         lines: cases.iter().zip(predicted).map(line).collect(),
+        parts: Vec::new(),
     }
 }
 
@@ -389,5 +450,65 @@ mod tests {
             assert!(section.median_error() <= bound, "{}: {}", section.name, section.median_error());
             assert!(section.median_error() < section.simple[0].1, "{}", section.name);
         }
+    }
+
+    const HEADINGS: &str = "system_family,file_system,file_system_name,io500_list,io500_version,student_competition,\
+        marked_invalid,client_nodes,storage_servers,file_system_TiB,ior_easy_api,ior_hard_api,ior_easy_write_GiB_s,\
+        ior_easy_read_GiB_s,ior_hard_write_GiB_s,ior_hard_read_GiB_s\n";
+
+    fn of(text: &str) -> Result<Scoreboard, ScoreError> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("io500.csv"), text).unwrap();
+        scoreboard(&[folder.path().to_owned()])
+    }
+
+    /// A list is named only where the data name it, each once, and only what is carried was verified.
+    #[test]
+    fn lists_are_those_of_the_data() {
+        let mut published = BTreeSet::new();
+        for line in &scoreboard(&[]).unwrap().sections[4].lines {
+            published.insert(line.published.clone());
+        }
+        assert!(published.contains("IO500 isc20, verified"), "{published:?}");
+        assert!(published.contains("benchmark issue isc23, no list named"), "{published:?}");
+        assert!(published.contains("neither list nor issue named"), "{published:?}");
+        let own = "Own,Lustre,a,,io500-isc23,,,10,4,100,POSIX,POSIX,10,12,1,2\n\
+                   Own,Lustre,a,sc23,io500-isc23,0,0,20,4,100,POSIX,POSIX,18,20,2,4\n\
+                   Own,Lustre,a,,,0,0,20,4,100,POSIX,POSIX,18,20,2,4\n\
+                   Own,Lustre,a,,,0,0,20,4,100,POSIX,POSIX,18,20,2,4\n\
+                   Own,Lustre,a,,,1,0,20,4,100,POSIX,POSIX,18,20,2,4\n";
+        let score = of(&format!("{HEADINGS}{own}")).unwrap();
+        assert_eq!(score.sections[0].lines[0].published, "list sc23, as given; neither list nor issue named");
+        assert_eq!(score.sections[4].lines[0].published, "benchmark issue isc23, no list named");
+        assert!(score.note.contains("Left out of 5 rows: 1 of a student competition."), "{}", score.note);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        let misspelt = HEADINGS.replace("client_nodes", "clients").replace("ior_hard_read", "hard_read");
+        let error = of(&format!("{misspelt}Own,Lustre,a,,,,,10,4,100,POSIX,POSIX,10,12,1,2\n")).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains(
+                "io500.csv: no column client_nodes, ior_hard_read_GiB_s; needed are system_family,"
+            ),
+            "{error}"
+        );
+        for clients in ["1e300", "0.5", "0", "-3", "nan"] {
+            let row = format!("{HEADINGS}Own,Lustre,a,,,,,{clients},4,100,POSIX,POSIX,10,12,1,2\n");
+            let error = of(&row).unwrap_err().to_string();
+            let expected =
+                format!("io500.csv, line 2, column client_nodes: \"{clients}\" is not a whole number");
+            assert!(error.contains(&expected), "{error}");
+        }
+        let error = of(&format!("{HEADINGS}Own,Lustre,a,,,,,10,4,100,POSIX,POSIX,0,12,1,2\n")).unwrap_err();
+        assert!(error.to_string().contains("column ior_easy_write_GiB_s"), "{error}");
+        let error = of(&format!("{HEADINGS}Own,Lustre,a,,,,,,4,100,POSIX,POSIX,10,12,1,2\n")).unwrap_err();
+        assert!(
+            error.to_string().contains("no row can be used. Left out of 1 rows: 1 without client_nodes."),
+            "{error}"
+        );
+        let error = of(&format!("{HEADINGS}Own,Lustre,a,,,,,10,4,100,POSIX,POSIX,10,12,,\n")).unwrap_err();
+        assert!(error.to_string().starts_with("nothing to predict"), "{error}");
     }
 }

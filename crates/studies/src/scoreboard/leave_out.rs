@@ -21,7 +21,7 @@ pub(super) trait Case {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Predicted {
     pub(super) value: f64,
-    /// The interval that holds [`COVERAGE`] of what is measured.
+    /// The interval that is to hold [`COVERAGE`] of what is measured.
     pub(super) low: f64,
     pub(super) high: f64,
 }
@@ -29,9 +29,10 @@ pub(super) struct Predicted {
 /// Predicts every case by a fit to the other families, those of `others` among them. `fit` is given the families that it
 /// must not see.
 ///
-/// The interval of a case of family f is split conformal (Vovk et al. 2005; Lei et al. 2018): its half-width, in the
-/// logarithm, is a quantile of the errors at the cases of each other family g, predicted by fits that have seen neither f
-/// nor g. So nothing measured at f goes into the interval either.
+/// The half-width of the interval of a case of family f, in the logarithm, is a quantile of the errors at the cases of each
+/// other family g, predicted by refits that leave out both f and g. So nothing measured at f goes into the interval either.
+/// It has the form of a conformal interval, without its guarantee: the errors are of many refits, and cases of one family
+/// resemble each other. How many measurements the intervals hold is what the scoreboard's table shows.
 pub(super) fn predict_each<C: Case, M>(
     cases: &[C],
     others: &[C],
@@ -65,15 +66,15 @@ pub(super) fn predict_each<C: Case, M>(
         .iter()
         .map(|case| {
             let value = predict(&models[case.family()], case);
-            let half = errors.get_mut(case.family()).map_or(f64::INFINITY, |errors| conformal(errors)).exp();
+            let half = errors.get_mut(case.family()).map_or(f64::INFINITY, |errors| quantile(errors)).exp();
             Predicted { value, low: value / half, high: value * half }
         })
         .collect()
 }
 
-/// The error that a new case exceeds with a probability of 1 − [`COVERAGE`] at most, if the cases are exchangeable: of n
-/// sorted errors the one of rank ⌈(n + 1) × coverage⌉. Infinite where there are too few to tell.
-fn conformal(errors: &mut [f64]) -> f64 {
+/// Of n sorted errors the one of rank ⌈(n + 1) × [`COVERAGE`]⌉: a new case would exceed it with a probability of 1 − coverage
+/// at most, if it were one more of the same draw. Infinite where there are too few to tell.
+fn quantile(errors: &mut [f64]) -> f64 {
     errors.sort_unstable_by(f64::total_cmp);
     let rank = ((errors.len() + 1) as f64 * COVERAGE).ceil() as usize;
     errors.get(rank - 1).copied().unwrap_or(f64::INFINITY)
@@ -131,9 +132,9 @@ mod tests {
 
     #[test]
     fn the_quantile_is_one_of_a_small_sample() {
-        assert_eq!(conformal(&mut [0.3, 0.1, 0.2, 0.4]), 0.4);
-        assert_eq!(conformal(&mut [0.1, 0.2, 0.3]), f64::INFINITY);
-        assert_eq!(conformal(&mut (1..=9).map(f64::from).collect::<Vec<_>>()), 8.0);
+        assert_eq!(quantile(&mut [0.3, 0.1, 0.2, 0.4]), 0.4);
+        assert_eq!(quantile(&mut [0.1, 0.2, 0.3]), f64::INFINITY);
+        assert_eq!(quantile(&mut (1..=9).map(f64::from).collect::<Vec<_>>()), 8.0);
     }
 
     #[test]

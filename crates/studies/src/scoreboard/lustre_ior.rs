@@ -2,8 +2,8 @@
 //!
 //! One node of four ranks reads and writes; files lie on one to four of the cluster's targets, and the rate is the same.
 //! So one thing limits all of them, and it is what all share: the client, its link, or what stands before the targets.
-//! Then the rate at which data reach the targets is one number for writes, and one for reads, whatever the interface,
-//! the transfer and the number of files:
+//! Then the rate at which data reach the targets is one number for all runs that share a limit, whatever the interface, the
+//! transfer and the number of files. Which runs do was chosen with this cluster's runs in view:
 //!
 //! - **sustained writes** (to the end of fsync: until then the page cache holds a part) of runs that write in order, at
 //!   random by whole MiB, or through collective calls, which hand the file system whole pieces in order.
@@ -11,15 +11,16 @@
 //!   of the file away from another rank, and waits for the data under it to be written. One number too, from other such runs.
 //! - **hard reads** of 47,008 B, of more than the page cache holds, and **random reads**, of which it holds a part.
 //!
-//! Easy reads come from the page cache, and are not predicted: how much of it was free was not measured. Each number is the median over the
-//! POSIX runs, without the run that is predicted; runs by MPI-IO are never fitted to while one of POSIX is there.
+//! Easy reads come from the page cache, and are not predicted: how much of it was free was not measured. Each number is the
+//! median over the POSIX runs, without the run that is predicted; runs by MPI-IO are never fitted to while one of POSIX is
+//! there. All is of one cluster: the numbers say nothing of another.
 
 use std::path::PathBuf;
 
 use serde::Deserialize;
 
 use super::ScoreError;
-use super::data::{self, usable};
+use super::data::{self, Cells, Column, Row, usable};
 use super::leave_out::{Case, median, predict_each};
 use super::show::{Line, Scoreboard, Section};
 
@@ -38,6 +39,24 @@ struct Run {
     read_mb_per_s: Option<f64>,
 }
 
+impl Row for Run {
+    const COLUMNS: &'static [Column] = &[
+        Column("run", Cells::Text),
+        Column("workload", Cells::Text),
+        Column("api", Cells::Text),
+        Column("files", Cells::Text),
+        Column("collective_used", Cells::Flag),
+        Column("transfer_B", Cells::Above0),
+        Column("write_and_sync_MB_s", Cells::Above0),
+        Column("read_MB_s", Cells::Above0),
+    ];
+
+    fn left_out(&self) -> Option<String> {
+        let has_rate = Limit::ALL.into_iter().any(|limit| self.rate(limit).is_some());
+        (!has_rate).then(|| "without a rate that is predicted".to_owned())
+    }
+}
+
 /// What is one number on this cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Limit {
@@ -45,6 +64,29 @@ enum Limit {
     InterleavedWrite,
     HardRead,
     RandomRead,
+}
+
+impl Limit {
+    const ALL: [Limit; 4] =
+        [Limit::SustainedWrite, Limit::InterleavedWrite, Limit::HardRead, Limit::RandomRead];
+
+    fn name(self) -> &'static str {
+        match self {
+            Limit::SustainedWrite => "sustained writes, MB/s",
+            Limit::InterleavedWrite => "interleaved writes of 47,008 B, MB/s",
+            Limit::HardRead => "hard reads, MB/s",
+            Limit::RandomRead => "random reads, MB/s",
+        }
+    }
+
+    /// The difference of the one pair of runs with the same set-up, parts of the larger: both are of IOR hard.
+    fn noise(self) -> Option<f64> {
+        match self {
+            Limit::InterleavedWrite => Some(0.46),
+            Limit::HardRead => Some(0.007),
+            Limit::SustainedWrite | Limit::RandomRead => None,
+        }
+    }
 }
 
 impl Run {
@@ -89,26 +131,25 @@ impl Case for Rated<'_> {
 /// in different ones.
 ///
 /// # Errors
-/// If there are no folders (the data have no licence, so none are carried), or a table cannot be read.
+/// If there are no folders (the data have no licence, so none are carried), a table cannot be read, or nothing in them can be
+/// predicted.
 pub fn scoreboard(folders: &[PathBuf]) -> Result<Scoreboard, ScoreError> {
     if folders.is_empty() {
         return Err(ScoreError::NotCarried("lustre-ior"));
     }
-    let runs: Vec<Run> = data::of_folders(folders, "lustre-ior", "runs.csv")?;
-    let sections = [
-        ("sustained writes, MB/s", Limit::SustainedWrite, 0.03),
-        ("interleaved writes of 47,008 B, MB/s", Limit::InterleavedWrite, 0.46),
-        ("hard reads, MB/s", Limit::HardRead, 0.007),
-        ("random reads, MB/s", Limit::RandomRead, 0.007),
-    ];
-    Ok(Scoreboard {
+    let table = data::of_folders::<Run>(folders, "lustre-ior", "runs.csv")?;
+    let left_out = table.left_out_text();
+    let score = Scoreboard {
         title: "IOR on one Lustre cluster: predicted from other runs, by POSIX".to_owned(),
-        note: "Each run is predicted from the others. Reads from the page cache are left out.".to_owned(),
-        sections: sections.map(|(name, limit, noise)| section(name, limit, noise, &runs)).into(),
-    })
+        note: format!(
+            "Each run is predicted from other runs of the same cluster. Reads from the page cache are left out. {left_out}"
+        ),
+        sections: Limit::ALL.map(|limit| section(limit, &table.rows)).into(),
+    };
+    score.with_cases("two runs with the same limit are needed", left_out)
 }
 
-fn section(name: &str, limit: Limit, noise: f64, runs: &[Run]) -> Section {
+fn section(limit: Limit, runs: &[Run]) -> Section {
     let cases: Vec<Rated<'_>> =
         runs.iter().filter_map(|run| Some(Rated { run, mb_per_s: run.rate(limit)? })).collect();
     let fit = |without: &[&str]| {
@@ -124,7 +165,13 @@ fn section(name: &str, limit: Limit, noise: f64, runs: &[Run]) -> Section {
         Line::new(&system, what, case.mb_per_s, predicted, String::new())
     };
     let lines = cases.iter().zip(predicted).map(line).filter(|line| line.predicted.is_finite()).collect();
-    Section { name: name.to_owned(), noise: Some(noise), simple: Vec::new(), lines }
+    Section {
+        name: limit.name().to_owned(),
+        noise: limit.noise(),
+        simple: Vec::new(),
+        lines,
+        parts: Vec::new(),
+    }
 }
 
 #[cfg(test)]
@@ -165,7 +212,17 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_named() {
         let error = score("a,ior-easy,POSIX,shared,0,many,80,3000,\n").unwrap_err().to_string();
-        assert!(error.contains("runs.csv") && error.contains("line: 2"), "{error}");
+        assert!(error.contains("runs.csv, line 2, column transfer_B"), "{error}");
+        assert!(error.contains("\"many\" is not a number above 0"), "{error}");
+        let error = score("a,ior-easy,POSIX,shared,0,4096,,3000,\n").unwrap_err().to_string();
+        assert!(
+            error.ends_with(
+                "runs.csv: no row can be used. Left out of 1 rows: 1 without a rate that is predicted."
+            ),
+            "{error}"
+        );
+        let error = score("a,ior-easy,POSIX,shared,0,4096,80,3000,\n").unwrap_err().to_string();
+        assert!(error.starts_with("nothing to predict: two runs"), "{error}");
         let error = scoreboard(&[]).unwrap_err().to_string();
         assert!(error.contains("--data"), "{error}");
         let nowhere = scoreboard(&[PathBuf::from("nowhere")]).unwrap_err().to_string();

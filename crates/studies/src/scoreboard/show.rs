@@ -2,6 +2,7 @@
 
 use pio_report::Table;
 
+use super::ScoreError;
 use super::leave_out::{COVERAGE, Predicted, median};
 
 /// What is predicted and measured, and how far apart they are.
@@ -26,6 +27,8 @@ pub struct Section {
     pub simple: Vec<(&'static str, f64)>,
     /// One a case.
     pub lines: Vec<Line>,
+    /// Some of the same cases, counted for themselves too.
+    pub parts: Vec<Section>,
 }
 
 /// A prediction beside a measurement, in the unit of its section.
@@ -135,7 +138,8 @@ impl Section {
 impl Scoreboard {
     /// As text for a terminal.
     pub fn text(&self) -> String {
-        let simple: Vec<String> = self.sections.iter().map(simple_cell).collect();
+        let counted: Vec<&Section> =
+            self.sections.iter().flat_map(|section| std::iter::once(section).chain(&section.parts)).collect();
         let summary = Table {
             title: self.title.clone(),
             note: self.note.clone(),
@@ -149,11 +153,9 @@ impl Scoreboard {
                 ">repeats differ by",
                 "simple predictions",
             ],
-            rows: self
-                .sections
+            rows: counted
                 .iter()
-                .zip(simple)
-                .map(|(section, simple)| {
+                .map(|section| {
                     vec![
                         section.name.clone(),
                         section.lines.len().to_string(),
@@ -162,7 +164,7 @@ impl Scoreboard {
                         percent(section.worst_quarter()),
                         format!("{} (of {})", percent(section.held()), percent(COVERAGE)),
                         section.noise.map_or_else(|| "–".to_owned(), percent),
-                        simple,
+                        simple_cell(section),
                     ]
                 })
                 .collect(),
@@ -173,6 +175,14 @@ impl Scoreboard {
             text.push_str(&section.table().text());
         }
         text
+    }
+
+    /// Refuses one without a case.
+    pub(super) fn with_cases(self, needed: &'static str, why: String) -> Result<Scoreboard, ScoreError> {
+        if self.sections.iter().all(|section| section.lines.is_empty()) {
+            return Err(ScoreError::NothingToPredict { needed, why });
+        }
+        Ok(self)
     }
 }
 
