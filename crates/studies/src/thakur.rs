@@ -311,7 +311,12 @@ fn comparisons(rows: &mut Vec<Row>) {
             published: Published::Words(words),
             computed: format!("x {ratio:.2}").into(),
             verdict: Verdict::of(holds),
-            basis: Basis::Predicted,
+            // Both machines' times of the small case were fitted, and opens of the large one.
+            basis: if place == "small" || what.starts_with("open") {
+                Basis::Calibrated
+            } else {
+                Basis::Predicted
+            },
         };
         found.push(Row { machine: "both", statement });
     };
@@ -332,8 +337,8 @@ fn comparisons(rows: &mut Vec<Row>) {
         ratio,
         (0.8..1.0).contains(&ratio),
     );
-    let ratio = between("large", "communicate time");
-    row("large", "communicate time, Paragon over SP", "twice faster on the Paragon", ratio, ratio < 0.75);
+    let ratio = between("large", "communication time");
+    row("large", "communication time, Paragon over SP", "twice faster on the Paragon", ratio, ratio < 0.75);
     for what in ["aggregate read bandwidth", "aggregate write bandwidth"] {
         let (sp, paragon) = (cases("sp-argonne", what), cases("paragon-caltech", what));
         row("both", &format!("{what}, SP, large over small"), "higher in the small case", sp, sp < 1.0);
