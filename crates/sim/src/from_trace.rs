@@ -434,22 +434,28 @@ fn handles_of(tables: &Tables, survey: &Survey, ranks: &BTreeMap<u32, u32>) -> (
     // Opens that were not collective get numbers of their own, above the others.
     let mut next = together.keys().next_back().copied().unwrap_or(0);
     let mut groups: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
+    // All ranks of an open have the same group: its members are looked at once.
+    let mut of_opens: BTreeMap<u64, u32> = BTreeMap::new();
     let mut opens = Vec::with_capacity(tables.handles.len());
     for (index, handle) in tables.handles.iter().enumerate() {
         let rank = rank_of(handle).unwrap_or(0);
         let mut open = Open { file: handle.file.0, rank, group: None, collective: handle.collective };
         let takes_part = rank_of(handle).is_some();
         if takes_part && survey.mpi_handles.contains(&HandleId(index as u32)) {
-            let members: Vec<u32> = match together.get(&handle.collective) {
-                Some(members) => members.iter().copied().collect(),
+            let mut group_of = |members: Vec<u32>| {
+                let count = groups.len() as u32;
+                *groups.entry(members).or_insert(count)
+            };
+            open.group = Some(match together.get(&handle.collective) {
+                Some(members) => *of_opens
+                    .entry(handle.collective)
+                    .or_insert_with(|| group_of(members.iter().copied().collect())),
                 None => {
                     next += 1;
                     open.collective = next;
-                    vec![rank]
+                    group_of(vec![rank])
                 }
-            };
-            let count = groups.len() as u32;
-            open.group = Some(*groups.entry(members).or_insert(count));
+            });
         }
         opens.push(open);
     }
