@@ -4,8 +4,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::access::{Access, Rank};
-use crate::leaders::Leaders;
-use crate::operation::Operation;
 use crate::site::Context;
 
 /// Who aggregates, and how large a part at a time.
@@ -106,14 +104,9 @@ impl Domains {
         parts
     }
 
-    /// Whether leaders are to speak for others in an operation in which data are exchanged.
-    pub(crate) fn leaders_are_worth_it(
-        &self,
-        leaders: &Leaders,
-        operation: &Operation,
-        context: &Context,
-    ) -> bool {
-        leaders.are_worth_it(operation, context.hints.describe, &context.terms, self.buffer_size)
+    /// Bytes of a window.
+    pub(crate) fn buffer_size(&self) -> u64 {
+        self.buffer_size
     }
 
     /// Whether the file's strips are known.

@@ -41,8 +41,6 @@ pub enum Describe {
 }
 
 const DESCRIBE: &str = "pio_describe";
-const DESCRIBES: [(&str, Describe); 3] =
-    [("all", Describe::All), ("aggregators", Describe::Aggregators), ("leaders", Describe::Leaders)];
 
 /// A hint that cannot be honoured.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -244,17 +242,21 @@ impl Describe {
 
     /// The hint's value.
     pub fn name(self) -> &'static str {
-        DESCRIBES.into_iter().find(|(_, describe)| *describe == self).map_or("", |(name, _)| name)
+        match self {
+            Describe::All => "all",
+            Describe::Aggregators => "aggregators",
+            Describe::Leaders => "leaders",
+        }
     }
 
     fn of(value: &str) -> Result<Describe, HintError> {
-        let known = DESCRIBES.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(value));
+        let known = Describe::ALL.into_iter().find(|describe| describe.name().eq_ignore_ascii_case(value));
         let wrong = || HintError::Word {
             key: DESCRIBE.to_owned(),
             value: value.to_owned(),
             expected: "all, aggregators or leaders",
         };
-        known.map(|(_, describe)| describe).ok_or_else(wrong)
+        known.ok_or_else(wrong)
     }
 }
 

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::access::Rank;
-use crate::cost::Terms;
 use crate::hints::Describe;
 use crate::nodes::Nodes;
 use crate::operation::Operation;
+use crate::site::Context;
 
 /// The leaders of a group of ranks.
 #[derive(Clone, Debug)]
@@ -60,38 +60,28 @@ impl Leaders {
     /// The team of a rank.
     pub(crate) fn team_of(&self, rank: Rank) -> Team {
         let ranks = self.nodes.with(rank);
-        let leads = |other: &&Rank| self.index_of(**other).is_some();
-        let at = ranks.partition_point(|other| *other <= rank);
-        let leader = ranks[..at].iter().rfind(leads).or_else(|| ranks.iter().find(leads));
-        let leader = leader.copied().unwrap_or(rank);
-        if leader != rank {
-            return Team { leader, members: Vec::new() };
+        let leads = |other: &Rank| self.index_of(*other).is_some();
+        let (_, place) = self.nodes.place_of(rank);
+        let (before, behind) = (&ranks[..place], &ranks[place + 1..]);
+        if !leads(&rank) {
+            let leader = before.iter().rev().chain(behind).find(|other| leads(other));
+            return Team { leader: leader.copied().unwrap_or(rank), members: Vec::new() };
         }
-        let is_first = !ranks[..at].iter().any(|other| *other < rank && leads(&other));
-        let before = if is_first { &ranks[..at] } else { &[] };
-        let behind = ranks[at..].iter().take_while(|other| !leads(other));
-        let members = before.iter().filter(|other| **other < rank).chain(behind).copied().collect();
-        Team { leader, members }
+        // Those before the first are the first one's, too.
+        let before = if before.iter().any(leads) { &[] } else { before };
+        let behind = behind.iter().take_while(|other| !leads(other));
+        Team { leader: rank, members: before.iter().chain(behind).copied().collect() }
     }
 
     /// Whether leaders are to speak for the others in an operation in which data are exchanged: where what a rank has for an
     /// aggregator costs less to copy twice more than to send by itself, and what a leader has of its team fits a buffer. All
     /// ranks say the same.
-    pub(crate) fn are_worth_it(
-        &self,
-        operation: &Operation,
-        describe: Option<Describe>,
-        terms: &Terms,
-        buffer_size: u64,
-    ) -> bool {
+    pub(crate) fn are_worth_it(&self, operation: &Operation, context: &Context, buffer_size: u64) -> bool {
         let fits = operation.most_bytes.saturating_mul(u64::from(self.most)) <= buffer_size;
         let pairs = u64::from(operation.busy.max(1)) * self.leaders.len() as u64;
-        let copying_s = 2.0 * operation.bytes as f64 / pairs as f64 / terms.copy_bytes_per_s;
-        match describe {
-            Some(Describe::All | Describe::Aggregators) => false,
-            Some(Describe::Leaders) => fits,
-            None => fits && copying_s < terms.message_s,
-        }
+        let copying_s = 2.0 * operation.bytes as f64 / pairs as f64 / context.terms.copy_bytes_per_s;
+        let is_asked_for = context.hints.describe == Some(Describe::Leaders);
+        fits && (is_asked_for || copying_s < context.terms.message_s)
     }
 }
 

@@ -54,7 +54,7 @@ pub use inside::{Accesses, Bounds, Inside, What};
 pub use leaders::Leaders;
 pub use list::{EXTENTS, List};
 pub use machine::{Action, Choice, Event, Io, StateMachine};
-pub use message::{DataPath, Description, Message, MessageError};
+pub use message::{DataPath, Description, Message, MessageError, Purpose};
 pub use nodes::Nodes;
 pub use ompio::Ompio;
 pub use own_hints::{OwnHints, PerNode, Switch};

@@ -109,6 +109,17 @@ pub enum Message {
     Inside(Inside),
 }
 
+/// What a message is for: how traces tell messages apart, beside those with data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To say what ranks access.
+    Describe,
+    /// To say that there is room for data, or that a buffer is free.
+    Grant,
+    /// To say that data are in the file, or an operation over.
+    Acknowledge,
+}
+
 /// Bytes that are no message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("malformed message: expected {expected}")]
@@ -129,6 +140,21 @@ const PLACE: u8 = 10;
 const AMONG_LEADERS: u8 = 11;
 
 impl Message {
+    /// What it is for.
+    pub fn purpose(&self) -> Purpose {
+        match self {
+            Message::Describe(_)
+            | Message::TakePart { .. }
+            | Message::Summary(_)
+            | Message::Clients(_)
+            | Message::Register(_)
+            | Message::Inside(_) => Purpose::Describe,
+            Message::Grant { .. } | Message::Release { .. } | Message::Place(_) => Purpose::Grant,
+            Message::Acknowledge { .. } | Message::Ended { .. } => Purpose::Acknowledge,
+            Message::AmongLeaders(message) => message.purpose(),
+        }
+    }
+
     /// How many bytes it has.
     pub fn size(&self) -> u64 {
         match self {

@@ -15,14 +15,13 @@
 //! A leader that has no room, or misses data, takes part without any: its team has an error, and no other rank.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use pio_layout::View;
 
 use crate::access::{Access, Direction, Group, IoError, Piece, Rank};
-use crate::descriptions::part_of;
 use crate::leaders::{Leaders, Team};
 use crate::machine::{Action, Event, StateMachine};
+use crate::merged::Merged;
 use crate::message::{Description, Message};
 use crate::site::Context;
 use crate::told_views::ToldViews;
@@ -57,16 +56,14 @@ struct Leader {
     accesses: BTreeMap<Rank, Access>,
     /// Members that have not described theirs yet.
     undescribed: BTreeSet<Rank>,
-    /// By rank, of those with data; once they are merged.
-    places: Arc<BTreeMap<Rank, Access>>,
-    gathered: u64,
+    /// Those, once all are here; none if this one cannot speak for its team.
+    merged: Option<Merged>,
     /// Members whose data must still come to be written.
     missing: BTreeSet<Rank>,
     /// Why this one cannot speak for its team. It takes part without data, or the other leaders would wait for ever.
     error: Option<IoError>,
-    /// What the leaders do, and whether it has begun.
+    /// What the leaders do, from when this one has begun it.
     operation: Option<TwoPhase>,
-    has_begun: bool,
     /// Came from other leaders before this one was so far.
     early: Vec<Event>,
 }
@@ -97,12 +94,10 @@ impl ThroughLeaders {
                 context: among_leaders(context),
                 told: context.told.clone(),
                 accesses,
-                places: Arc::default(),
-                gathered: 0,
+                merged: None,
                 missing: BTreeSet::new(),
                 error: None,
                 operation: None,
-                has_begun: false,
                 early: Vec::new(),
             }))
         } else {
@@ -115,16 +110,8 @@ impl ThroughLeaders {
     pub(crate) fn begin(&mut self, told: &ToldViews, actions: &mut Vec<Action>) {
         match &mut self.role {
             Role::Member { leader, .. } => {
-                let description = Description::of(&self.access, true);
-                let knows = description.access.is_some() && {
-                    told.see_through(&self.access.view);
-                    told.tell(*leader)
-                };
-                let message = if knows {
-                    Message::TakePart { positions: self.access.positions.clone(), waited_us: 0 }
-                } else {
-                    Message::Describe(description)
-                };
+                told.see_through(&self.access.view);
+                let message = told.describe(&Description::of(&self.access, true), *leader);
                 actions.push(Action::Send { to: *leader, message });
                 if self.direction == Direction::Read && self.access.bytes() == 0 {
                     self.finish(Ok(0), actions);
@@ -202,7 +189,7 @@ impl ThroughLeaders {
                 self.merge_if_described(actions);
             }
             Event::Data { from, piece, error } if piece.is_gathered() => {
-                let is_all = leader.places.get(&from).is_some_and(|place| place.positions == piece.positions);
+                let is_all = leader.place_of(from).is_some_and(|place| place.positions == piece.positions);
                 if piece.client != from || !is_all || !leader.missing.remove(&from) {
                     return Err(Unexpected);
                 }
@@ -227,17 +214,16 @@ impl ThroughLeaders {
     /// Once the leader knows what its whole team accesses.
     fn merge_if_described(&mut self, actions: &mut Vec<Action>) {
         let Role::Leader(leader) = &mut self.role else { return };
-        if !leader.undescribed.is_empty() || leader.operation.is_some() || leader.error.is_some() {
+        if !leader.undescribed.is_empty() {
             return;
         }
         match leader.told.merge(&leader.accesses) {
             Err(_) => self.go_without(IoError::TOO_LARGE, actions),
             Ok(merged) => {
-                leader.gathered = merged.bytes();
-                leader.places = merged.places.clone();
-                leader.prepare(self.me, self.direction, merged.all);
-                if leader.gathered > 0 {
-                    actions.push(Action::Gather { bytes: leader.gathered });
+                let bytes = merged.bytes();
+                leader.merged = Some(merged);
+                if bytes > 0 {
+                    actions.push(Action::Gather { bytes });
                 } else {
                     self.begin_if_gathered(actions);
                 }
@@ -249,11 +235,15 @@ impl ThroughLeaders {
     fn give_places(&mut self, actions: &mut Vec<Action>) {
         let (me, direction) = (self.me, self.direction);
         let Role::Leader(leader) = &mut self.role else { return };
-        for (rank, place) in leader.places.iter() {
+        let Leader { merged: Some(merged), missing, .. } = &mut **leader else { return };
+        for (rank, place) in merged.places.iter() {
             if *rank != me {
                 actions.push(Action::Send { to: *rank, message: Message::Place(place.clone()) });
+                if direction == Direction::Write {
+                    missing.insert(*rank);
+                }
             } else if direction == Direction::Write {
-                let piece = Piece::gathered(me, leader.gathered, place.positions.clone());
+                let piece = Piece::gathered(me, merged.bytes(), place.positions.clone());
                 actions.push(Action::Copy { piece });
             }
         }
@@ -264,29 +254,23 @@ impl ThroughLeaders {
     fn go_without(&mut self, error: IoError, actions: &mut Vec<Action>) {
         let Role::Leader(leader) = &mut self.role else { return };
         leader.error = Some(error);
-        leader.places = Arc::default();
-        leader.missing.clear();
-        leader.gathered = 0;
-        let nothing = Access { view: View::contiguous(0), positions: 0..0 };
-        leader.prepare(self.me, self.direction, nothing);
+        leader.merged = None;
         self.begin_if_gathered(actions);
     }
 
     /// Once all data to be written are there, the leaders' operation begins.
     fn begin_if_gathered(&mut self, actions: &mut Vec<Action>) {
-        let (me, direction) = (self.me, self.direction);
         let Role::Leader(leader) = &mut self.role else { return };
-        if leader.has_begun || !leader.missing.is_empty() {
+        if !leader.missing.is_empty() {
             return;
         }
-        if leader.error.is_some() && leader.gathered > 0 {
-            // What did not arrive must not be written.
-            leader.gathered = 0;
-            leader.prepare(me, direction, Access { view: View::contiguous(0), positions: 0..0 });
-            leader.missing.clear();
-        }
-        let Some(operation) = &mut leader.operation else { return };
-        leader.has_begun = true;
+        // What did not arrive must not be written.
+        let all = leader.merged.as_ref().filter(|_| leader.error.is_none()).map(|merged| merged.all.clone());
+        let access = all.unwrap_or(Access { view: View::contiguous(0), positions: 0..0 });
+        let number = leader.leaders.index_of(self.me).unwrap_or(0);
+        let group = Group { rank: Rank(number), ranks: leader.leaders.all().len() as u32 };
+        let operation =
+            leader.operation.insert(TwoPhase::new(group, self.direction, access, &leader.context));
         let mut asked = Vec::new();
         operation.handle(Event::Start, &mut asked);
         for event in std::mem::take(&mut leader.early) {
@@ -298,12 +282,12 @@ impl ThroughLeaders {
     fn go_on(&mut self, event: Event, actions: &mut Vec<Action>) {
         let Role::Leader(leader) = &mut self.role else { return };
         match &mut leader.operation {
-            Some(operation) if leader.has_begun => {
+            Some(operation) => {
                 let mut asked = Vec::new();
                 operation.handle(event, &mut asked);
                 self.pass(asked, actions);
             }
-            _ => leader.early.push(event),
+            None => leader.early.push(event),
         }
     }
 
@@ -345,8 +329,9 @@ impl ThroughLeaders {
             Direction::Read => {
                 let moved = result.unwrap_or(0);
                 for rank in leader.accesses.keys() {
-                    let end = leader.places.get(rank).map_or(0, |place| place.within(0..moved).end);
-                    let piece = Piece::gathered(*rank, leader.gathered, 0..end);
+                    let end = leader.place_of(*rank).map_or(0, |place| place.within(0..moved).end);
+                    let gathered = leader.merged.as_ref().map_or(0, Merged::bytes);
+                    let piece = Piece::gathered(*rank, gathered, 0..end);
                     if *rank != me {
                         actions.push(Action::SendData { to: *rank, piece, error });
                     } else if error.is_none() {
@@ -375,17 +360,7 @@ impl Leader {
         if !self.undescribed.remove(&from) {
             return Err(Unexpected);
         }
-        let access = match message {
-            Message::Describe(Description { access: Some(access), .. }) => {
-                self.told.learn(from, &access.view);
-                access
-            }
-            Message::Describe(Description { bytes: 0, .. }) => return Ok(()),
-            Message::TakePart { positions, .. } => {
-                part_of(&self.told.of(from).ok_or(Unexpected)?, positions)?
-            }
-            _ => return Err(Unexpected),
-        };
+        let Some(access) = self.told.described(from, message)? else { return Ok(()) };
         if access.bytes() == 0 || access.bytes() > most_bytes {
             return Err(Unexpected);
         }
@@ -393,14 +368,8 @@ impl Leader {
         Ok(())
     }
 
-    /// Makes the leaders' operation, in which this one has this access.
-    fn prepare(&mut self, me: Rank, direction: Direction, access: Access) {
-        if direction == Direction::Write {
-            self.missing = self.places.keys().copied().filter(|rank| *rank != me).collect();
-        }
-        let number = self.leaders.index_of(me).unwrap_or(0);
-        let group = Group { rank: Rank(number), ranks: self.leaders.all().len() as u32 };
-        self.operation = Some(TwoPhase::new(group, direction, access, &self.context));
+    fn place_of(&self, rank: Rank) -> Option<&Access> {
+        self.merged.as_ref()?.places.get(&rank)
     }
 
     /// Which leader a rank is.
@@ -437,7 +406,7 @@ impl StateMachine for ThroughLeaders {
     fn place_of(&self, rank: Rank) -> Option<&Access> {
         match &self.role {
             Role::Member { place, .. } => place.as_ref().filter(|_| rank == self.me),
-            Role::Leader(leader) => leader.places.get(&rank),
+            Role::Leader(leader) => leader.place_of(rank),
         }
     }
 }

@@ -6,7 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use pio_layout::{LayoutError, View};
 
 use crate::access::{Access, Rank};
+use crate::descriptions::part_of;
 use crate::merged::Merged;
+use crate::message::{Description, Message};
+use crate::tree::Unexpected;
 
 /// What a rank told of its view in an open file, and was told by others of theirs, since the ranks set the views in force.
 ///
@@ -38,19 +41,33 @@ impl ToldViews {
         }
     }
 
-    /// Takes note that a rank is told the view now. Whether it knew.
-    pub(crate) fn tell(&self, to: Rank) -> bool {
-        !self.lock().to.insert(to)
+    /// What this rank says of its access, through that view, to one that is to know it: where it knows the view, a range of positions.
+    pub(crate) fn describe(&self, own: &Description, to: Rank) -> Message {
+        match &own.access {
+            Some(access) if !self.lock().to.insert(to) => {
+                Message::TakePart { positions: access.positions.clone(), waited_us: 0 }
+            }
+            _ => Message::Describe(own.clone()),
+        }
     }
 
-    /// A rank told its view.
-    pub(crate) fn learn(&self, from: Rank, view: &View) {
-        self.lock().of.insert(from, view.clone());
-    }
-
-    /// The view that a rank told.
-    pub(crate) fn of(&self, rank: Rank) -> Option<View> {
-        self.lock().of.get(&rank).cloned()
+    /// The access of which another rank says that; none if it has nothing.
+    ///
+    /// # Errors
+    /// If the message is no description, or of a view that the rank has not told, or of positions that this has not.
+    pub(crate) fn described(&self, from: Rank, message: Message) -> Result<Option<Access>, Unexpected> {
+        match message {
+            Message::Describe(Description { access: Some(access), .. }) => {
+                self.lock().of.insert(from, access.view.clone());
+                Ok(Some(access))
+            }
+            Message::Describe(Description { bytes: 0, .. }) => Ok(None),
+            Message::TakePart { positions, .. } => {
+                let view = self.lock().of.get(&from).cloned().ok_or(Unexpected)?;
+                part_of(&view, positions).map(Some)
+            }
+            _ => Err(Unexpected),
+        }
     }
 
     /// The accesses of those for whom a leader speaks, merged.

@@ -190,7 +190,7 @@ impl TwoPhase {
         }
         if let Some(context) = &self.led
             && let Some(leaders) = &context.leaders
-            && self.domains.leaders_are_worth_it(leaders, &operation, context)
+            && leaders.are_worth_it(&operation, context, self.domains.buffer_size())
         {
             let (group, direction) = (self.group, self.direction);
             let heard = self.descriptions.hand_over();

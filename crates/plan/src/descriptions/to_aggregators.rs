@@ -12,7 +12,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::access::{Access, Direction, Group, Rank};
-use crate::descriptions::to_all::part_of;
 use crate::domain::{Domains, Part};
 use crate::expected::Clients;
 use crate::machine::Action;
@@ -103,18 +102,11 @@ impl ToAggregators {
                 Some(sum) => self.pass_numbers_up(sum, actions),
                 None => Ok(()),
             },
-            Message::Describe(Description { access: Some(access), .. }) => {
-                self.told.learn(from, &access.view);
-                self.add_client(from, access)
-            }
-            Message::Describe(Description { bytes: 0, .. }) if self.aggregator.is_some() => {
-                if self.idle.insert(from) { Ok(()) } else { Err(Unexpected) }
-            }
-            Message::TakePart { positions, .. } => {
-                let view = self.told.of(from).ok_or(Unexpected)?;
-                self.add_client(from, part_of(&view, positions)?)
-            }
-            _ => Err(Unexpected),
+            message => match self.told.described(from, message)? {
+                Some(access) => self.add_client(from, access),
+                None if self.aggregator.is_some() && self.idle.insert(from) => Ok(()),
+                None => Err(Unexpected),
+            },
         }
     }
 
@@ -162,11 +154,7 @@ impl ToAggregators {
         let Some(access) = &self.own.access else { return };
         self.told.see_through(&access.view);
         for part in parts.iter().filter(|part| part.rank != self.group.rank) {
-            let message = if self.told.tell(part.rank) {
-                Message::TakePart { positions: access.positions.clone(), waited_us: 0 }
-            } else {
-                Message::Describe(self.own.clone())
-            };
+            let message = self.told.describe(&self.own, part.rank);
             actions.push(Action::Send { to: part.rank, message });
         }
     }

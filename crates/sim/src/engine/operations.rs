@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{
-    Access, Action, Context, DataPath, Direction, Event as PlanEvent, Group, Io, Message, Piece, Rank,
-    Strategy, Via, ViewExchange, Views,
+    Access, Action, Context, DataPath, Direction, Event as PlanEvent, Group, Io, Message, Piece, Purpose,
+    Rank, Strategy, Via, ViewExchange, Views,
 };
 use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
@@ -167,6 +167,15 @@ impl Engine<'_> {
         }
     }
 
+    /// Tells a rank's strategy what happened; what it then asks for comes after what it has asked for already.
+    pub(super) fn tell(&mut self, rank: u32, event: PlanEvent) {
+        let process = &mut self.processes[rank as usize];
+        let Running::Operation { machine, .. } = &mut process.running else { return };
+        let mut actions = Vec::new();
+        machine.handle(event, &mut actions);
+        process.actions.extend(actions);
+    }
+
     /// Carries out an action. Whether the rank can go on at once.
     pub(super) fn perform(&mut self, rank: u32, action: Action) -> bool {
         let Running::Operation { key, group, number, .. } = &self.processes[rank as usize].running else {
@@ -212,11 +221,7 @@ impl Engine<'_> {
             }
             // Room that is there from one operation to the next.
             Action::Gather { .. } => {
-                let process = &mut self.processes[rank as usize];
-                let Running::Operation { machine, .. } = &mut process.running else { return true };
-                let mut actions = Vec::new();
-                machine.handle(PlanEvent::Room { result: Ok(()) }, &mut actions);
-                process.actions.extend(actions);
+                self.tell(rank, PlanEvent::Room { result: Ok(()) });
                 return true;
             }
             Action::Copy { piece } => {
@@ -304,15 +309,9 @@ pub(super) fn time_to_copy(copy: &pio_machine::Copy, bytes: u64, pieces: u64) ->
 }
 
 fn call_of(message: &Message) -> Call {
-    match message {
-        Message::AmongLeaders(message) => call_of(message),
-        Message::Describe(_)
-        | Message::TakePart { .. }
-        | Message::Summary(_)
-        | Message::Clients(_)
-        | Message::Register(_)
-        | Message::Inside(_) => Call::StrategyDescribe,
-        Message::Grant { .. } | Message::Release { .. } | Message::Place(_) => Call::StrategyGrant,
-        Message::Acknowledge { .. } | Message::Ended { .. } => Call::StrategyAcknowledge,
+    match message.purpose() {
+        Purpose::Describe => Call::StrategyDescribe,
+        Purpose::Grant => Call::StrategyGrant,
+        Purpose::Acknowledge => Call::StrategyAcknowledge,
     }
 }

@@ -486,11 +486,7 @@ impl Engine<'_> {
 
     /// Tells a rank's strategy that what it asked for is done.
     pub(super) fn io_done(&mut self, rank: u32, moved: u64) {
-        let process = &mut self.processes[rank as usize];
-        let Running::Operation { machine, .. } = &mut process.running else { return };
-        let mut actions = Vec::new();
-        machine.handle(PlanEvent::IoDone { result: Ok(moved) }, &mut actions);
-        process.actions.extend(actions);
+        self.tell(rank, PlanEvent::IoDone { result: Ok(moved) });
         self.advance(rank);
     }
 

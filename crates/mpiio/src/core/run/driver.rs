@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use pio_layout::LayoutError;
 use pio_plan::{
-    Access, Action, Choice, DataPath, Direction, Event, IoError, Message, Piece, Rank, StateMachine, Via,
+    Access, Action, Choice, DataPath, Direction, Event, IoError, Message, Piece, Purpose, Rank, StateMachine,
+    Via,
 };
 
 use crate::core::mpi::backoff::Backoff;
@@ -411,16 +412,10 @@ fn out_of_place(_: LayoutError) -> IoError {
 }
 
 fn call_of(message: &Message) -> Call {
-    match message {
-        Message::AmongLeaders(message) => call_of(message),
-        Message::Describe(_)
-        | Message::TakePart { .. }
-        | Message::Summary(_)
-        | Message::Clients(_)
-        | Message::Register(_)
-        | Message::Inside(_) => Call::Describe,
-        Message::Grant { .. } | Message::Release { .. } | Message::Place(_) => Call::Grant,
-        Message::Acknowledge { .. } | Message::Ended { .. } => Call::Acknowledge,
+    match message.purpose() {
+        Purpose::Describe => Call::Describe,
+        Purpose::Grant => Call::Grant,
+        Purpose::Acknowledge => Call::Acknowledge,
     }
 }
 
