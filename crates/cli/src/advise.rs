@@ -5,6 +5,7 @@ mod belief;
 mod keeping;
 mod outcome;
 mod search;
+mod server_copies;
 mod trials;
 
 use std::ffi::{OsStr, OsString};
@@ -25,6 +26,7 @@ pub(crate) use advice::Advice;
 use belief::Belief;
 use outcome::{Row, predicted_table, tried_table};
 use search::{Found, Predicted, Time};
+use server_copies::ServerCopies;
 use trials::{Place, Runner, Trial};
 
 use crate::explain;
@@ -117,7 +119,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     match &arguments.trace {
         Some(path) => predict_only(path, &asked, store.as_deref(), &keep)?,
         None => {
-            refuse_harm(&arguments)?;
             let is_here = arguments.machine == here::NAME;
             let Arguments { mpicc, command, budget, runs, in_place, output, .. } = arguments;
             let ends = started
@@ -125,7 +126,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 .ok_or_else(|| anyhow!("--budget: this clock does not go so far"))?;
             pio_record::check(&command)?;
             let place = if in_place { Place::own()? } else { Place::scratch(&output)? };
-            let (environment, scratch) = (Vec::new(), place.use_of());
+            let servers = store.as_deref().filter(|_| !in_place).map(ServerCopies::new).transpose()?;
+            let environment = servers.iter().map(ServerCopies::variable).collect();
+            let scratch = place.use_of();
             if scratch.as_ref().is_some_and(|scratch| scratch.guard.is_none()) {
                 note!(
                     "this kernel cannot keep programs that are linked statically from the user's files (expected \
@@ -134,7 +137,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             let command = if in_place { command } else { from_elsewhere(command) };
             let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };
-            let runner = Runner::new(&job, store.clone(), place);
+            let runner = Runner::new(&job, store.clone(), place, servers);
             measure(runner, asked, is_here, store.as_deref(), &keep, ends, runs.get())?;
         }
     }
@@ -203,16 +206,6 @@ fn keep_path(arguments: &Arguments) -> PathBuf {
     arguments.keep.clone().unwrap_or_else(default)
 }
 
-/// What scratch copies do not keep from harm.
-fn refuse_harm(arguments: &Arguments) -> Result<()> {
-    ensure!(
-        arguments.in_place || arguments.store.is_none(),
-        "--store: files on I/O servers are not copied, so each run would overwrite those that the program writes there: \
-         add --in-place if it may"
-    );
-    Ok(())
-}
-
 /// Why a program is best left as it is.
 const IS_NOT_PREDICTED: &str = "nothing is predicted to save more than 2 % of its I/O time";
 const WAS_NOT_MEASURED: &str = "nothing that was tried took at least 2 % less I/O time";
@@ -248,6 +241,7 @@ fn measure(
     let mut as_it_is = Trial::new(None, Time { modelled_s: 0.0, interval: None });
     let trace = runner.first(&mut as_it_is)?;
     let trace = explain::open(&trace)?;
+    runner.begin_with(trace.tables().files.iter().map(|file| &*file.path))?;
     let asked = if is_here && store.is_none() { here_of(&trace, asked)? } else { asked };
     let case = Case::of(&trace, &asked, store)?;
     as_it_is.predicted = case.found.base.clone();

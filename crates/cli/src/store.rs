@@ -5,6 +5,9 @@ mod copy;
 mod remove;
 mod unfinished;
 
+pub(crate) use copy::within as copy_within;
+pub(crate) use remove::folder as remove_folder;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

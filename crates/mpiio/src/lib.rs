@@ -27,6 +27,7 @@
 //! | `PIOSCOPE_STRATEGY` | the strategy, by its name in `pio-plan` |
 //! | `PIOSCOPE_HINTS` | hints where the program gives none: `cb_nodes=4,cb_buffer_size=65536` |
 //! | `PIOSCOPE_STORE` | the description of the I/O servers that all files are on (else those named `pioscope:NAME`) |
+//! | `PIOSCOPE_STORE_FOLDER` | a folder of the store that these files are in |
 //! | `PIOSCOPE_TERMS` | what I/O costs at calibrated places, for `auto`: [`Places`] |
 //! | `PIOSCOPE_VERBOSE` | set: what `auto` chooses, and why, goes to the standard error output |
 //! | `PIOSCOPE_SHARED_MEMORY` | `off`: data go in messages between ranks of one node, too |

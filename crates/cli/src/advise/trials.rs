@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::belief::Belief;
 use super::search::Time;
+use super::server_copies::ServerCopies;
 use super::{Advice, worthwhile};
 use crate::apply::{self, How};
 use crate::explain;
@@ -86,6 +87,14 @@ impl Place {
         if let Place::Scratch(scratch) = self { Some(ScratchUse::of(scratch)) } else { None }
     }
 
+    /// Where a program may find itself that is run in this working folder.
+    fn working_folders<'a>(&'a self, own: &'a Path) -> Vec<&'a Path> {
+        match self {
+            Place::Own(_) => vec![own],
+            Place::Scratch(scratch) => vec![scratch.working_folder(), own],
+        }
+    }
+
     fn folder(&self) -> &Path {
         match self {
             Place::Own(folder) => folder.path(),
@@ -114,6 +123,8 @@ pub(super) struct Runner<'a> {
     job: &'a Job,
     store: Option<PathBuf>,
     place: Place,
+    /// Of the store's files; none if runs are to change those themselves.
+    server_copies: Option<ServerCopies>,
     /// What was run, as a user would type it.
     typed: Vec<String>,
     /// What runs were refused to change so far, and has been said.
@@ -121,8 +132,13 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    pub(super) fn new(job: &Job, store: Option<PathBuf>, place: Place) -> Runner<'_> {
-        Runner { job, store, place, typed: Vec::new(), refused: BTreeSet::new() }
+    pub(super) fn new(
+        job: &Job,
+        store: Option<PathBuf>,
+        place: Place,
+        server_copies: Option<ServerCopies>,
+    ) -> Runner<'_> {
+        Runner { job, store, place, server_copies, typed: Vec::new(), refused: BTreeSet::new() }
     }
 
     /// The first run of the program as it is; its trace, which lasts as long as this.
@@ -135,6 +151,16 @@ impl Runner<'_> {
             bail!("the program as it is: {problem}; nothing was tried");
         }
         Ok(self.trace())
+    }
+
+    /// Where these files of the program are on servers too, each run under a setting begins with copies of them there.
+    ///
+    /// # Errors
+    /// If the servers cannot be asked.
+    pub(super) fn begin_with<'p>(&mut self, paths: impl Iterator<Item = &'p str>) -> Result<()> {
+        let Some(copies) = &mut self.server_copies else { return Ok(()) };
+        let own = std::env::current_dir().context("the working folder is gone")?;
+        copies.begin_with(paths, &self.place.working_folders(&own))
     }
 
     /// Runs, so many times at most, what is most likely to save something, as long as there is time. The first trial is the program
@@ -196,6 +222,9 @@ impl Runner<'_> {
         let started = Instant::now();
         if !self.typed.is_empty() {
             self.place.renew()?;
+        }
+        if let (Some(copies), Some(_)) = (&mut self.server_copies, &trial.advice) {
+            copies.renew()?;
         }
         let trace = self.trace();
         let typed = self.type_out(trial.advice.as_ref());

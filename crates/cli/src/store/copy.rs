@@ -66,6 +66,13 @@ pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<()> {
     }
 }
 
+/// Copies a file within the store, with the strips that it has.
+pub(crate) fn within(store: &Store, from: &str, to: &str) -> Result<()> {
+    let striping = store.stat(from)?.placement.striping();
+    let striping = StripingHints { unit: striping.unit, factor: striping.factor };
+    into(store, &mut Inside::open(store, from)?, to, striping)
+}
+
 /// A target that is a folder: the file keeps its name there.
 fn named(target: &str, source: &str) -> String {
     let name = source.rsplit('/').next().unwrap_or(source);

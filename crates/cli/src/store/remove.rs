@@ -64,16 +64,24 @@ fn remove(store: &Store, path: &str, arguments: &Arguments) -> Result<()> {
         (count, false) => {
             bail!("{wanted}: a folder of {count} files: expected --recursive, to remove them all")
         }
-        (count, true) => {
-            let progress = Progress::new(&format!("removing {wanted}"), count as u64);
-            for (done, path) in (1..).zip(&inside) {
-                // Somebody else may have been faster.
-                self::removed(store, path)?;
-                progress.set(done);
-            }
-            Ok(())
-        }
+        (_, true) => all(store, wanted, &inside),
     }
+}
+
+/// Removes all files of a folder; none are there if it is not.
+pub(crate) fn folder(store: &Store, name: &str) -> Result<()> {
+    let inside: Vec<_> = store.list(&format!("{name}/"))?.into_iter().map(|(path, _)| path).collect();
+    all(store, name, &inside)
+}
+
+fn all(store: &Store, folder: &str, inside: &[String]) -> Result<()> {
+    let progress = Progress::new(&format!("removing {folder}"), inside.len() as u64);
+    for (done, path) in (1..).zip(inside) {
+        // Somebody else may have been faster.
+        removed(store, path)?;
+        progress.set(done);
+    }
+    Ok(())
 }
 
 /// Removes a file; false if there is none.

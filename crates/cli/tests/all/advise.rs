@@ -11,6 +11,7 @@ use pio_mpi::{Commands, Family, any_ranks};
 use crate::gain::slow_messages;
 use crate::here::calibrated;
 use crate::jobs::WRITER;
+use crate::servers::Servers;
 use crate::support::{Place, mpiexec};
 
 /// An MPI with ROMIO, which exchanges data: a loss on a machine with slow messages, so that there is something to try.
@@ -211,6 +212,33 @@ fn settings_are_tried_and_the_best_is_kept() {
     }
     let left = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with('.')), "a folder is left");
+}
+
+#[test]
+fn files_on_servers_stay_as_they_are() {
+    let Some(mpi) = mpich() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
+    let machine = slow_messages().replacen("[storage]\n", "[storage]\ntakes-views = true\n", 1);
+    fs::write(place.join("slow.toml"), machine).unwrap();
+    fs::write(place.join("precious"), "precious").unwrap();
+    let _servers = Servers::start(&place.join("store"), &["--servers", "2", "--strip", "1 KiB"]);
+    let store = |words: &[&str]| {
+        place.pioscope([&["store", "--store", "store/store.toml"], words].concat()).succeeds().out
+    };
+    store(&["cp", "precious", "pioscope:data"]);
+    store(&["cp", "precious", "pioscope:other"]);
+    let mpicc = mpi.mpicc.display().to_string();
+    let words =
+        ["advise", "-m", "slow.toml", "--store", "store/store.toml", "--mpicc", &mpicc, "--runs", "1", "--"];
+    let job = [&mpiexec(&mpi, 2)[..], &["./writer", "data", "20"].map(str::to_owned)].concat();
+    let done = place.pioscope(words.iter().map(|word| (*word).to_owned()).chain(job)).succeeds();
+    let typed = done.out.lines().filter(|line| line.starts_with("  pioscope apply --strategy "));
+    assert_eq!(typed.filter(|line| line.contains(" --store ")).count(), 1, "{}", done.out);
+    assert!(!done.err.contains("failed") && !done.err.contains("not applied"), "{}", done.err);
+    assert_eq!(store(&["ls"]), "data\nother\n");
+    store(&["cp", "pioscope:data", "read back"]);
+    assert_eq!(fs::read_to_string(place.join("read back")).unwrap(), "precious");
 }
 
 /// A run that was compared with a prediction.

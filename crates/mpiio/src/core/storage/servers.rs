@@ -29,6 +29,8 @@ const _: () = assert!(pio_plan::EXTENTS == MOST_EXTENTS);
 
 /// Names the store's description.
 const STORE: &str = "PIOSCOPE_STORE";
+/// Names a folder of the store that all files of this job are in; if not set, they are in none.
+const FOLDER: &str = "PIOSCOPE_STORE_FOLDER";
 /// Begins the path of a file on servers.
 const PREFIX: &str = "pioscope:";
 /// How long to wait for a lock before it is an error: nobody holds one for longer than a request takes.
@@ -46,15 +48,17 @@ static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
 
 /// The name in the store of the file that a program names `path`; none if it is not to be there.
 pub(crate) fn name_of(path: &CStr) -> Option<String> {
-    name_in_store(path.to_str().ok()?, std::env::var_os(STORE).is_some())
+    let folder = std::env::var(FOLDER).unwrap_or_default();
+    name_in_store(path.to_str().ok()?, std::env::var_os(STORE).is_some(), &folder)
 }
 
-fn name_in_store(path: &str, all: bool) -> Option<String> {
+fn name_in_store(path: &str, all: bool, folder: &str) -> Option<String> {
     let (path, explicit) = match path.strip_prefix(PREFIX) {
         Some(rest) => (rest, true),
         None => (&path[path_prefix::prefix_len(path.as_bytes())..], false),
     };
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let parts = folder.split('/').chain(path.split('/'));
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty() && *part != ".").collect();
     (explicit || all).then(|| parts.join("/"))
 }
 
@@ -289,13 +293,15 @@ mod tests {
 
     #[test]
     fn paths_name_files_of_the_store() {
-        assert_eq!(name_in_store("/tmp//a/./b", false), None);
-        assert_eq!(name_in_store("/tmp//a/./b", true).as_deref(), Some("tmp/a/b"));
-        assert_eq!(name_in_store("ufs:/tmp/a", true).as_deref(), Some("tmp/a"));
-        assert_eq!(name_in_store("run:a", true).as_deref(), Some("run:a"));
-        assert_eq!(name_in_store("ufs:/tmp/a", false), None);
-        assert_eq!(name_in_store("pioscope:run/a", false).as_deref(), Some("run/a"));
+        assert_eq!(name_in_store("/tmp//a/./b", false, ""), None);
+        assert_eq!(name_in_store("/tmp//a/./b", true, "").as_deref(), Some("tmp/a/b"));
+        assert_eq!(name_in_store("ufs:/tmp/a", true, "").as_deref(), Some("tmp/a"));
+        assert_eq!(name_in_store("run:a", true, "").as_deref(), Some("run:a"));
+        assert_eq!(name_in_store("ufs:/tmp/a", false, ""), None);
+        assert_eq!(name_in_store("pioscope:run/a", false, "").as_deref(), Some("run/a"));
+        assert_eq!(name_in_store("pioscope:/run/a", false, "mine/").as_deref(), Some("mine/run/a"));
+        assert_eq!(name_in_store("/tmp/a", false, "mine"), None);
         // The store refuses it.
-        assert_eq!(name_in_store("pioscope:../a", false).as_deref(), Some("../a"));
+        assert_eq!(name_in_store("pioscope:../a", false, "").as_deref(), Some("../a"));
     }
 }
