@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pio_explain::findings::{Finding, Kind};
-use pio_explain::{Counted, Explanation, FileStatistics, LayerTable, ProcessStatistics, Tally};
+use pio_explain::{Apart, Counted, Explanation, FileStatistics, LayerTable, ProcessStatistics, Tally};
 use pio_report::Told;
 use pio_trace::Op;
 use serde::Serialize;
@@ -34,6 +34,7 @@ pub(crate) struct Explained<'e> {
     operations: Vec<Operation>,
     files: Vec<File<'e>>,
     processes: Vec<Process<'e>>,
+    apart: Vec<StandsApart<'e>>,
     purposes: Vec<Purpose<'e>>,
     file_systems: Vec<FileSystem<'e>>,
     marks: Vec<Mark<'e>>,
@@ -121,6 +122,18 @@ struct Process<'e> {
     write_bytes: u64,
 }
 
+/// Ranks of a host that were longer or shorter in I/O than the others for a while.
+#[derive(Serialize)]
+struct StandsApart<'e> {
+    host: &'e str,
+    ranks: Vec<Option<u32>>,
+    is_whole_host: bool,
+    from_s: f64,
+    until_s: f64,
+    io_fraction: f64,
+    median_io_fraction: f64,
+}
+
 /// Miller and Katz's class of I/O.
 #[derive(Serialize)]
 struct Purpose<'e> {
@@ -184,6 +197,7 @@ impl<'e> Explained<'e> {
             operations: found.layers.iter().flat_map(operations).collect(),
             files: found.files.iter().map(file).collect(),
             processes: found.processes.iter().map(process).collect(),
+            apart: found.apart.iter().map(|apart| stands_apart(found, apart)).collect(),
             purposes: found.purposes.iter().map(purpose).collect(),
             file_systems: found.file_systems.iter().map(marked::file_system).collect(),
             marks: marked::marks(&found.marked),
@@ -283,6 +297,19 @@ fn process(process: &ProcessStatistics) -> Process<'_> {
         read_bytes: read.bytes,
         write_calls: write.count,
         write_bytes: write.bytes,
+    }
+}
+
+fn stands_apart<'e>(found: &'e Explanation, apart: &Apart) -> StandsApart<'e> {
+    let processes = || apart.processes.iter().filter_map(|&index| found.processes.get(index));
+    StandsApart {
+        host: processes().next().map_or("", |process| &process.host),
+        ranks: processes().map(|process| process.rank).collect(),
+        is_whole_host: apart.processes.len() == apart.of_host,
+        from_s: seconds(apart.from_ns),
+        until_s: seconds(apart.until_ns),
+        io_fraction: apart.part,
+        median_io_fraction: apart.median,
     }
 }
 

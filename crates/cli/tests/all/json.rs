@@ -133,6 +133,29 @@ fn explain_prints_what_was_marked() {
     assert_eq!(written.flatten().sum::<u64>(), 20, "{found}");
 }
 
+/// 65 ranks write for a second of two, but one for both.
+#[test]
+fn explain_prints_who_stands_apart() {
+    let place = Place::new();
+    let call = |rank: u32| {
+        let elapsed_s = if rank == 7 { 2.0 } else { 1.0 };
+        format!(
+            "0,write,out.bin,{},8,{elapsed_s},{rank},node{}\n2,close,out.bin,0,0,0,{rank},node{}\n",
+            rank * 8,
+            rank / 8,
+            rank / 8
+        )
+    };
+    let calls: String = (0..65).map(call).collect();
+    let text = format!("start_s,call,file,offset,size,elapsed_s,rank,host\n{calls}");
+    std::fs::write(place.join("calls.csv"), text).unwrap();
+    let found = object(place.pioscope(["explain", "calls.csv", "--json"]), "pioscope.explain/1");
+    let [one] = &found["apart"].as_array().unwrap()[..] else { panic!("{found}") };
+    assert_eq!((&one["host"], &one["ranks"]), (&"node0".into(), &vec![7].into()));
+    assert_eq!((&one["is_whole_host"], &one["median_io_fraction"]), (&false.into(), &0.0.into()));
+    assert!((one["from_s"].as_f64().unwrap() - 1.0).abs() < 0.05, "{one}");
+}
+
 #[test]
 fn diff_prints_both_runs() {
     let place = recorded();
