@@ -56,6 +56,15 @@ pub struct Place {
     pub time: Both,
 }
 
+/// The calls of one function, in a process's order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InOrder {
+    /// The function; the program's own calls only.
+    pub call: Call,
+    /// The time of the first call, of the second, and so on: mean of the processes. At most 65,536.
+    pub times: Vec<Both>,
+}
+
 /// A run beside its prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
@@ -63,6 +72,8 @@ pub struct Comparison {
     pub io: Both,
     /// By function, the program's first, and each of these largest difference first. Without messages.
     pub calls: Vec<ComparedCall>,
+    /// Call by call, that of the program's functions in which the two part most.
+    pub in_order: Option<InOrder>,
     /// I/O time by rank (or process), in order of rank.
     pub ranks: Vec<(u32, Both)>,
     /// The parts of the time in MPI-IO calls: late ranks, MPI library, files; only where both traces tell them apart.
@@ -123,7 +134,12 @@ impl Comparison {
             explanation.processes.iter().map(|process| process.io_ns).sum::<u64>() as f64
         };
         let io = Both { predicted_s: io_s(&foreseen) * scales.0, measured_s: io_s(found) * scales.1 };
-        Ok(Comparison { io, calls, ranks, parts, place: places.largest() })
+        let place = places.largest();
+        let in_order = calls.first().filter(|call| call.by_program).and_then(|most| {
+            let times = places.times.remove(&most.call)?;
+            Some(InOrder { call: most.call, times })
+        });
+        Ok(Comparison { io, calls, in_order, ranks, parts, place })
     }
 }
 
@@ -288,9 +304,13 @@ mod tests {
         let ranks = [(0, 6.0, 6.0), (1, 6.0, 14.0)];
         let both = |(rank, predicted_s, measured_s)| (rank, Both { predicted_s, measured_s });
         assert_eq!(compared.ranks, ranks.map(both));
+        let second = Both { predicted_s: 2.0, measured_s: 6.0 };
+        let first = Both { predicted_s: 2.0, measured_s: 2.0 };
+        let in_order = compared.in_order.expect("there is one");
+        assert_eq!((in_order.call, &in_order.times[..]), (Call::Write, &[first, second, first][..]));
         let place = compared.place.expect("there is one");
         assert_eq!((place.call, place.number, place.of), (Call::Write, 2, 3));
-        assert_eq!(place.time, Both { predicted_s: 2.0, measured_s: 6.0 });
+        assert_eq!(place.time, second);
         assert_eq!(compared.parts, None);
     }
 }

@@ -27,9 +27,14 @@ pub(crate) fn html(predictions: &[Prediction]) -> String {
     let each = |(prediction, comparison): (&Prediction, &Comparison)| {
         let words = escape::html(&sentences(comparison).join(" "));
         let about = title(prediction);
-        let ranks = figures::ranks_compared(&about, &comparison.ranks);
+        let calls = comparison.in_order.as_ref().map_or(String::new(), |in_order| {
+            let title = format!("{about}: each {}, mean of the processes", in_order.call.name());
+            figures::in_pairs(&title, "call", &(1..).zip(in_order.times.iter().copied()).collect::<Vec<_>>())
+        });
+        let ranks: Vec<_> = comparison.ranks.iter().map(|(rank, time)| (u64::from(*rank), *time)).collect();
+        let ranks = figures::in_pairs(&format!("{about}: I/O time by rank"), "rank", &ranks);
         format!(
-            "<p>{about}: {words}</p>{}{ranks}",
+            "<p>{about}: {words}</p>{}{calls}{ranks}",
             table(prediction, comparison).html(),
             about = escape::html(&about)
         )
@@ -85,7 +90,7 @@ fn difference(time: &Both) -> String {
 
 /// Where the two part, and what of it is known.
 fn sentences(comparison: &Comparison) -> Vec<String> {
-    let Comparison { io, calls, ranks, parts, place } = comparison;
+    let Comparison { io, calls, ranks, parts, place, .. } = comparison;
     let (of_run_s, apart_s) = (io.measured_s.max(io.predicted_s), io.difference_s());
     let says = |time: &Both| {
         format!("{} predicted, {} measured", units::time_s(time.predicted_s), units::time_s(time.measured_s))
@@ -126,6 +131,7 @@ fn sentences(comparison: &Comparison) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use pio_explain::InOrder;
     use pio_trace::Call;
 
     use super::*;
@@ -149,6 +155,10 @@ mod tests {
         Comparison {
             io: both(1.5, 2.2),
             calls: calls.to_vec(),
+            in_order: Some(InOrder {
+                call: Call::MpiFileWriteAtAll,
+                times: vec![both(0.2, 0.9), both(0.3, 0.4), both(0.3, 0.4), both(0.2, 0.3)],
+            }),
             ranks: vec![(0, both(1.5, 1.8)), (1, both(1.5, 2.6))],
             parts: Some([both(0.1, 0.1), both(0.2, 0.2), both(1.2, 1.9)]),
             place: Some(place),
@@ -175,9 +185,30 @@ mod tests {
     }
 
     #[test]
+    fn a_page_has_bars_for_each_call_and_each_rank() {
+        let page = html(&[Prediction { beside: Some(comparison()), ..prediction("here", None) }]);
+        for expected in [
+            "two-phase on here: each MPI_File_write_at_all, mean of the processes, up to 900 ms",
+            "<title>call 1: 200 ms predicted</title>",
+            "<title>call 4: 300 ms measured</title>",
+            "two-phase on here: I/O time by rank, up to 2.6 s",
+            "<title>rank 1: 2.6 s measured</title>",
+        ] {
+            assert!(page.contains(expected), "{expected}: {page}");
+        }
+    }
+
+    #[test]
     fn what_agrees_is_not_explained() {
         let calls = vec![call(Call::Write, true, both(1.0, 1.01))];
-        let agreeing = Comparison { io: both(1.0, 1.01), calls, parts: None, place: None, ranks: Vec::new() };
+        let agreeing = Comparison {
+            io: both(1.0, 1.01),
+            calls,
+            in_order: None,
+            parts: None,
+            place: None,
+            ranks: Vec::new(),
+        };
         assert_eq!(sentences(&agreeing).len(), 1);
     }
 }

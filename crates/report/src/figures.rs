@@ -466,17 +466,17 @@ pub(crate) fn predictions(predictions: &[Prediction]) -> String {
     figure("I/O time, predicted and measured", &format!("<ul class=\"keys\">{keys}</ul>{svg}"), "")
 }
 
-/// I/O time of each rank, predicted and measured, as pairs of bars.
-pub(crate) fn ranks_compared(about: &str, ranks: &[(u32, Both)]) -> String {
+/// Times of numbered things (ranks, calls), predicted and measured, as pairs of bars.
+pub(crate) fn in_pairs(title: &str, thing: &str, pairs: &[(u64, Both)]) -> String {
     /// More would be thinner than three units.
     const MOST: usize = 340;
     const PLOT: f64 = 90.0;
-    let largest = ranks.iter().map(|(_, time)| time.predicted_s.max(time.measured_s)).fold(0.0, f64::max);
-    if ranks.len() < 2 || largest <= 0.0 {
+    let largest = pairs.iter().map(|(_, time)| time.predicted_s.max(time.measured_s)).fold(0.0, f64::max);
+    if pairs.len() < 2 || largest <= 0.0 {
         return String::new();
     }
-    let group = ranks.len().div_ceil(MOST);
-    let groups: Vec<_> = ranks.chunks(group).collect();
+    let group = pairs.len().div_ceil(MOST);
+    let groups: Vec<_> = pairs.chunks(group).collect();
     let slot = WIDTH / groups.len() as f64;
     let width = (slot * 0.4).min(30.0);
     let mut body = String::new();
@@ -488,7 +488,7 @@ pub(crate) fn ranks_compared(about: &str, ranks: &[(u32, Both)]) -> String {
         for (at, (class, time_s)) in times.into_iter().enumerate() {
             let height = PLOT * time_s / largest;
             body.push_str(&format!(
-                "<rect class=\"{class}\" x=\"{:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height:.2}\"><title>rank {}: {} {class}</title></rect>",
+                "<rect class=\"{class}\" x=\"{:.2}\" y=\"{:.2}\" width=\"{width:.2}\" height=\"{height:.2}\"><title>{thing} {}: {} {class}</title></rect>",
                 index as f64 * slot + at as f64 * width,
                 PLOT - height,
                 group[0].0,
@@ -497,14 +497,17 @@ pub(crate) fn ranks_compared(about: &str, ranks: &[(u32, Both)]) -> String {
         }
     }
     body.push_str(&format!("<line class=\"axis\" x1=\"0\" x2=\"{WIDTH}\" y1=\"{PLOT}\" y2=\"{PLOT}\"/>"));
-    let name = |rank: u32| format!("rank {rank}");
-    body.push_str(&text(0.0, PLOT + 16.0, "start", &name(ranks[0].0)));
-    body.push_str(&text(WIDTH, PLOT + 16.0, "end", &name(ranks[ranks.len() - 1].0)));
-    let label = format!("I/O time by rank, predicted and measured, up to {}", units::time_s(largest));
+    let name = |number: u64| format!("{thing} {number}");
+    body.push_str(&text(0.0, PLOT + 16.0, "start", &name(pairs[0].0)));
+    body.push_str(&text(WIDTH, PLOT + 16.0, "end", &name(pairs[pairs.len() - 1].0)));
+    let title = format!("{title}, up to {}", units::time_s(largest));
     let keys = "<ul class=\"keys\"><li><i class=\"key predicted\"></i>predicted</li><li><i class=\"key measured\"></i>measured</li></ul>";
     let note = if group > 1 { format!("Each bar is the mean of {group} neighbours.") } else { String::new() };
-    let title = format!("{about}: I/O time by rank, up to {}", units::time_s(largest));
-    figure(&title, &format!("{keys}{}", svg(PLOT + 22.0, &label, &body)), &note)
+    figure(
+        &title,
+        &format!("{keys}{}", svg(PLOT + 22.0, &format!("{title}, predicted and measured"), &body)),
+        &note,
+    )
 }
 
 /// Ticks and labels of a time axis at height `y`, and the place of a time on it.
