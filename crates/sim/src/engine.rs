@@ -358,7 +358,7 @@ impl<'a> Engine<'a> {
             dirty: BTreeMap::new(),
             cold_readers: ColdReaders::default(),
             files_wanted: Vec::new(),
-            network: network::described(&machine.network, hardware.nodes(), SEED)?,
+            network: network::described(&machine.network, hardware.nodes(), &hardware.dedicated(), SEED)?,
             cargo: Slab::new(),
             shared: shared_files(machine, &made),
             delivered: Vec::new(),

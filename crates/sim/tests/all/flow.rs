@@ -1,6 +1,6 @@
 //! The flow level against its definition, by hand, and against a naive filling.
 
-use pio_machine::{Bandwidth, Duration, FlowRoutes};
+use pio_machine::{Bandwidth, Duration, FatTree, FlowRoutes};
 use pio_sim::kernel::{Model, Time};
 use pio_sim::network::flow::FlowNetwork;
 use pio_sim::network::topology::Topology;
@@ -121,6 +121,24 @@ fn a_fat_tree_has_full_bisection_if_flows_are_spread() {
     assert_eq!(last(FlowRoutes::Spread), ns(10_600));
     // Where all digits are the same, the node sends to itself; the three others of its switch share one way up.
     assert_eq!(last(FlowRoutes::Static), ns(30_600));
+}
+
+/// A leaf with half as many links up as down: its nodes get half of theirs when all send out of it.
+#[test]
+fn an_oversubscribed_leaf_shares_its_links_up() {
+    let shape = FatTree { downlinks: vec![8, 4], uplinks: vec![4] };
+    let topology = Topology::tree(&shape).unwrap();
+    for routes in [FlowRoutes::Static, FlowRoutes::Spread] {
+        let mut network = network(&topology, routes);
+        for node in 0..8 {
+            network.send(ns(0), MessageId(node), node, 8 + node, 1_000_000);
+        }
+        network.advance(ns(0), &mut Vec::new());
+        for node in 0..8 {
+            let rate = network.rate(node, 8 + node).unwrap() / BANDWIDTH as f64;
+            assert!((rate - 0.5).abs() < 1e-12, "{routes:?}, node {node}: {rate}");
+        }
+    }
 }
 
 /// The definition, word by word: all rates grow by what the fullest channel still has room for.

@@ -94,7 +94,7 @@ impl FlowNetwork {
     }
 
     fn start(&mut self, now: Time, message: MessageId, pair: (u32, u32), bytes: u64) {
-        let hops = self.router.hops(pair.0, pair.1);
+        let hops = self.router.hops(pair.0, pair.1, |channel| self.sharing.load(channel));
         let latency = times(self.latency, hops.length);
         if bytes == 0 {
             let arrival = now + latency;

@@ -196,6 +196,11 @@ impl Sharing {
         self.free.push(flow);
     }
 
+    /// How many flows cross a channel, parts of flows counted as such.
+    pub(super) fn load(&self, channel: u32) -> f64 {
+        self.channels[channel as usize].total
+    }
+
     /// Bytes a picosecond of a flow that is settled.
     pub(super) fn rate(&self, flow: u32) -> f64 {
         self.flows[flow as usize].rate
