@@ -75,7 +75,7 @@ fn an_unknown_key_is_answered_with_those_known() {
     let found = message("radix = 4", "radix = 4\nports = 8");
     let line = line_of("radix") + 1;
     let expected =
-        format!("my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix, switching)");
+        format!("my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix, rails, switching)");
     assert_eq!(found, expected);
 }
 
