@@ -38,7 +38,7 @@ const KEYS: &[(&str, &[&str])] = &[
         ],
     ),
     ("network.rails", &["nodes", "servers", "piece"]),
-    ("network.flow", &["routes"]),
+    ("network.flow", &["routes", "congestion"]),
     (
         "network.central-queue",
         &["packet", "input", "bypass", "latency", "chunks", "chunk", "reserved", "adapter"],

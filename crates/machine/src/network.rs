@@ -8,7 +8,7 @@ mod topology;
 mod wormhole;
 
 pub use central_queue::{Adapter, CentralQueue};
-pub use flow::{Flow, FlowRoutes};
+pub use flow::{Congestion, Flow, FlowRoutes};
 pub use rails::Rails;
 pub use topology::{Dragonfly, DragonflyRouting, FatTree, GraphSwitch, Topology};
 pub use wormhole::{Allocator, Arbitration, Choice, Pipeline, Reuse, Wormhole};

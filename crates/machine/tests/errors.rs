@@ -74,8 +74,9 @@ fn a_number_without_unit_is_refused() {
 fn an_unknown_key_is_answered_with_those_known() {
     let found = message("radix = 4", "radix = 4\nports = 8");
     let line = line_of("radix") + 1;
-    let expected =
-        format!("my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix, rails, switching)");
+    let expected = format!(
+        "my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix, rails, switching)"
+    );
     assert_eq!(found, expected);
 }
 
@@ -169,6 +170,7 @@ fn every_kind_of_network_is_read_and_written() {
     for network in [
         "kind = \"flat\"\nswitching = \"flow\"\nflow = { routes = \"static\" }",
         "kind = \"omega\"\nradix = 4\nswitching = \"flow\"\nflow = { routes = \"spread\" }",
+        "kind = \"flat\"\nswitching = \"flow\"\nflow = { routes = \"static\", congestion = \"spreads\" }",
         "kind = \"fat-tree\"\narity = 4\nlevels = 4",
         "kind = \"fat-tree\"\narity = 4\nlevels = 4\nuplinks = [4, 2, 1]",
         "kind = \"fat-tree\"\ndownlinks = [16, 9]\nuplinks = [8]",
@@ -195,6 +197,11 @@ fn a_network_that_cannot_be_is_refused_with_the_reason() {
             "kind = \"fat-tree\"\narity = 32\nlevels = 5",
             3,
             "expected at most 1048576 nodes: arity 32 to a smaller power",
+        ),
+        (
+            "kind = \"flat\"\nswitching = \"flow\"\nflow = { routes = \"spread\", congestion = \"spreads\" }",
+            3,
+            "expected \"controlled\", or routes = \"static\"",
         ),
         ("kind = \"fat-tree\"\ndownlinks = [16, 7]", 2, "this one has room for 112"),
         (

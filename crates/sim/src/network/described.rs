@@ -64,7 +64,8 @@ fn with_ends(
     Ok(match &network.switching {
         Switching::Links => Box::new(Links::new(network, nodes)?),
         Switching::Flow(flow) => {
-            Box::new(FlowNetwork::new(topology()?, link.bandwidth, link.latency, flow.routes))
+            let made = FlowNetwork::new(topology()?, link.bandwidth, link.latency, flow.routes);
+            Box::new(made.with_congestion(flow.congestion))
         }
         Switching::CentralQueue(queue) => Box::new(CentralQueue::new(topology()?, link, queue)?),
         Switching::Wormhole(router) => Box::new(Wormhole::new(&topology()?, link, router, seed)?),

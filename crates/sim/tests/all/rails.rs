@@ -1,10 +1,13 @@
 //! Nodes with several links against what must hold of them.
 
-use pio_machine::{Bandwidth, Duration, FlowRoutes};
+use pio_machine::{Bandwidth, Duration, FlowRoutes, Machine, Rails as Description, Topology as Shape};
+use pio_plan::{Hints, Strategy};
 use pio_sim::kernel::{Model, Time};
 use pio_sim::network::flow::FlowNetwork;
 use pio_sim::network::topology::Topology;
 use pio_sim::network::{Delivery, MessageId, Network, Rails};
+use pio_sim::workload::catalogue;
+use pio_sim::{Options, simulate};
 use proptest::prelude::*;
 
 /// A byte takes a nanosecond on a link, and its first one 100 ns on each.
@@ -77,6 +80,33 @@ fn a_message_that_overtakes_waits_for_those_before_it() {
     let delivered = run(&mut network);
     assert_eq!(delivered.iter().map(|delivery| delivery.message.0).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(delivered[1].last_byte, ns(210), "its time is that at which it came");
+}
+
+/// A prediction of ranks on one node that write files: with as many links as ranks could use, and with one.
+#[test]
+fn a_job_gets_the_bandwidth_of_all_links_of_its_node() {
+    let bandwidth = |nodes: u32| {
+        let mut machine = Machine::built_in("dragonfly-2048").unwrap();
+        machine.nodes.count = 2;
+        machine.network.topology = Shape::Flat;
+        machine.network.link.bandwidth = Bandwidth::from_bytes_per_second(1_000_000_000);
+        // Servers have room for more than the node can send.
+        machine.network.rails = Description { nodes, servers: 2, piece: None };
+        let entry = catalogue().iter().find(|entry| entry.name == "ior-easy").unwrap();
+        let parameters = [("ranks", "16"), ("transfer", "1 MiB"), ("block", "64 MiB"), ("phases", "write")];
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let workload = entry.build(&parameters, 1).unwrap();
+        let options = Options { ranks_per_node: Some(16), ..Options::default() };
+        let (strategy, hints) = (Strategy::Independent, Hints::default());
+        simulate(&machine, &workload, strategy, &hints, &options, None, &mut |_| {})
+            .unwrap()
+            .bandwidth_bytes_per_s()
+    };
+    for nodes in [1, 4] {
+        let part = bandwidth(nodes) / 1e9 / f64::from(nodes);
+        // Ranks begin and end at different times, and a link waits now and then for its turn.
+        assert!(part < 1.0 && part > 0.9, "{nodes} links: {part}");
+    }
 }
 
 proptest! {

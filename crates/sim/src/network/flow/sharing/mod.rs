@@ -10,12 +10,14 @@
 
 mod adjust;
 mod crossings;
+mod hold_up;
 mod minima;
 mod queue;
 mod refill;
 
 use super::routes::Share;
 use crossings::Crossings;
+pub(super) use hold_up::HeldUp;
 use queue::{Level, Queue};
 use refill::Refill;
 
