@@ -16,7 +16,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
+.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -114,6 +114,9 @@ bench: release .venv-libcachesim/.ready .venv-dftracer/.ready ## ratios, also wr
 	python3 tools/measured.py width -- cargo run --release --package pio-record --example width
 	python3 tools/measured.py explain -- cargo run --release --package pio-explain --example speed
 	python3 tools/measured.py report -- cargo run --release --package pio-report --example large_report
+
+today: release ## IOR easy of IO500 on machines of today, predicted from public facts, written to machines/today
+	python3 tools/today.py --write
 
 truth: release ## programs predicted and run under each strategy, 30 minutes at most, then written to docs/measured; again to go on
 	python3 tools/truth.py --write

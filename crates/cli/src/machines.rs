@@ -225,7 +225,7 @@ fn show(name: &str, JsonFlag { json }: JsonFlag) -> Result<()> {
 }
 
 fn topology(machine: &Machine) -> Result<Topology> {
-    Ok(Topology::described(&machine.network.topology, machine.all_nodes())?)
+    Ok(Topology::described(&machine.network.topology, machine.network_ends())?)
 }
 
 /// The machine of a name or file, or the current folder's place.

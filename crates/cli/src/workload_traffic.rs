@@ -28,6 +28,7 @@ pub(crate) const PATTERNS: &[(&str, &str)] = &[
     ("shuffle", "the bits of the node's number rotated left by one"),
     ("tornado", "half way round"),
     ("neighbour", "to the next node"),
+    ("shift", "to the node so many further"),
 ];
 
 /// What can be chosen: name, what it means and can be, default.
@@ -43,6 +44,7 @@ pub(crate) const PARAMETERS: &[(&str, &str, &str)] = &[
     ("to-self", "uniform: whether nodes send to themselves through the network, yes or no", "yes"),
     ("hot", "hot-spot: numbers of the nodes, joined by +", "0"),
     ("share", "hot-spot: share of the messages to these nodes, from 0 to 1", "0.1"),
+    ("by", "shift: how many nodes further; the nodes of a group are a dragonfly's worst", "1"),
     ("warm-up", "simulated time not measured, with its unit", "10000 cycles, or 1000 messages on a link"),
     ("measured", "simulated time measured, with its unit", "30000 cycles, or 5000 messages on a link"),
 ];
@@ -71,7 +73,7 @@ pub(crate) fn run(name: &str, parameters: &[Setting], machine: &Machine, seed: u
     let given = Given { traffic: name, parameters };
     given.check_names()?;
     let nodes = machine.nodes.count;
-    let mut network = described(&machine.network, nodes, seed)?;
+    let mut network = described(&machine.network, nodes, &[], seed)?;
     let wire = Wire::of(machine);
     let bytes = given
         .read("bytes", "a size with its unit, above 0", |text| parse_size(text).filter(|size| *size > 0))?;
@@ -210,6 +212,10 @@ impl<'g> Given<'g> {
                 let nodes = self.read("hot", "numbers of nodes, joined by +", numbers)?;
                 let share = self.read("share", "a number from 0 to 1", |text| f64::from_str(text).ok())?;
                 Pattern::HotSpot { nodes: nodes.unwrap_or_else(|| vec![0]), share: share.unwrap_or(0.1) }
+            }
+            "shift" => {
+                let by = self.read("by", "a whole number", |text| text.parse().ok())?;
+                Pattern::Permutation(Permutation::Shift(by.unwrap_or(1)))
             }
             name => {
                 let found = PERMUTATIONS.iter().find(|permutation| permutation.name() == name);

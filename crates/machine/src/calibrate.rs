@@ -19,7 +19,7 @@ use std::time::Instant;
 use thiserror::Error;
 
 use crate::machine::{CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
-use crate::network::{Link, Network, Switching, Topology};
+use crate::network::{Link, Network, Rails, Switching, Topology};
 use crate::quantity::{Bandwidth, Duration};
 use crate::spreads::Spreads;
 use crate::write_back::WriteBack;
@@ -132,6 +132,7 @@ pub fn calibrate(
             topology: Topology::Flat,
             switching: Switching::Links,
             link: Link { bandwidth: copy.bandwidth, latency: Duration::ZERO },
+            rails: Rails::default(),
         },
         storage: Storage::Local { exclusive_writes },
         io_node: None,

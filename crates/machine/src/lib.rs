@@ -39,8 +39,9 @@ pub use machine::{
 };
 pub use mpi_io::{LibraryCosts, MpiIo, Together};
 pub use network::{
-    Adapter, Allocator, Arbitration, CentralQueue, Choice, Dragonfly, DragonflyRouting, Flow, FlowRoutes,
-    GraphSwitch, Link, Network, Pipeline, Reuse, Switching, Topology, Wormhole, circuit,
+    Adapter, Allocator, Arbitration, CentralQueue, Choice, Congestion, Dragonfly, DragonflyRouting, FatTree,
+    Flow, FlowRoutes, GraphSwitch, Link, Network, Pipeline, Rails, Reuse, Switching, Topology, Wormhole,
+    circuit,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};
 pub use shared_files::{ClientLocks, Exclusive, SharedFiles};

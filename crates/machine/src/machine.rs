@@ -318,6 +318,13 @@ impl Machine {
         self.nodes.count + self.storage.dedicated_nodes()
     }
 
+    /// Links of all these nodes into the network.
+    pub fn network_ends(&self) -> u32 {
+        // No more than what the network has room for; or it is one that grows with them.
+        let ends = self.network.rails.ends(self.nodes.count, self.storage.dedicated_nodes());
+        u32::try_from(ends).unwrap_or(u32::MAX)
+    }
+
     /// The description that is built in under this name.
     ///
     /// # Errors
@@ -349,14 +356,14 @@ fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
     let (name, description) = (root.file_name("name")?, root.text("source")?);
     let nodes = nodes(root.section("nodes")?)?;
     let storage = storage(root.section("storage")?, nodes.count)?;
-    let all_nodes = u64::from(nodes.count) + u64::from(storage.dedicated_nodes());
     let needs_io_node = matches!(storage, Storage::IoNodes { .. });
+    let network = Network::read(root.section("network")?, nodes.count, storage.dedicated_nodes())?;
     let machine = Machine {
         name,
         source: description,
         nodes,
         messages: messages(root.section("messages")?)?,
-        network: Network::read(root.section("network")?, all_nodes)?,
+        network,
         storage,
         io_node: if needs_io_node || root.has("io-node") {
             Some(IoNode::read(root.section("io-node")?)?)

@@ -3,12 +3,14 @@
 mod central_queue;
 pub mod circuit;
 mod flow;
+mod rails;
 mod topology;
 mod wormhole;
 
 pub use central_queue::{Adapter, CentralQueue};
-pub use flow::{Flow, FlowRoutes};
-pub use topology::{Dragonfly, DragonflyRouting, GraphSwitch, Topology};
+pub use flow::{Congestion, Flow, FlowRoutes};
+pub use rails::Rails;
+pub use topology::{Dragonfly, DragonflyRouting, FatTree, GraphSwitch, Topology};
 pub use wormhole::{Allocator, Arbitration, Choice, Pipeline, Reuse, Wormhole};
 
 use std::fmt::{self, Write};
@@ -26,6 +28,8 @@ pub struct Network {
     pub switching: Switching,
     /// Each of its links.
     pub link: Link,
+    /// How many of them a node has.
+    pub rails: Rails,
 }
 
 /// How messages get through a network, with what each way needs to know.
@@ -77,8 +81,12 @@ impl Network {
         matches!(self.switching, Switching::CentralQueue(_) | Switching::Circuit(_))
     }
 
-    /// Reads the section; `nodes` are all of the machine, I/O nodes included.
-    pub(crate) fn read(mut section: Section<'_>, nodes: u64) -> Result<Network, MachineError> {
+    /// Reads the section of a machine with so many compute nodes, and I/O nodes beside them.
+    pub(crate) fn read(
+        mut section: Section<'_>,
+        compute_nodes: u32,
+        io_nodes: u32,
+    ) -> Result<Network, MachineError> {
         let kind = if section.has("switching") {
             section.word("switching", SWITCHING)?
         } else {
@@ -101,12 +109,15 @@ impl Network {
                 Switching::Wormhole(Wormhole::read(section.section("router")?, true)?)
             }
         };
-        topology.check_room(&section, &switching, nodes)?;
+        let rails =
+            if section.has("rails") { Rails::read(section.section("rails")?)? } else { Rails::default() };
+        topology.check_room(&section, &switching, rails.ends(compute_nodes, io_nodes))?;
         let mut link = section.section("link")?;
         let network = Network {
             topology,
             switching,
             link: Link { bandwidth: link.bandwidth("bandwidth")?, latency: link.duration("latency", "1 s")? },
+            rails,
         };
         link.finish()?;
         section.finish()?;
@@ -132,6 +143,7 @@ impl Network {
             }
             Switching::Wormhole(wormhole) => wormhole.write(out)?,
         }
+        self.rails.write(out)?;
         let link = &self.link;
         writeln!(out, "link = {{ bandwidth = \"{}\", latency = \"{}\" }}", link.bandwidth, link.latency)
     }

@@ -74,8 +74,9 @@ fn a_number_without_unit_is_refused() {
 fn an_unknown_key_is_answered_with_those_known() {
     let found = message("radix = 4", "radix = 4\nports = 8");
     let line = line_of("radix") + 1;
-    let expected =
-        format!("my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix, switching)");
+    let expected = format!(
+        "my.toml:{line}: unknown key 'network.ports' (known here: kind, link, radix, rails, switching)"
+    );
     assert_eq!(found, expected);
 }
 
@@ -169,7 +170,12 @@ fn every_kind_of_network_is_read_and_written() {
     for network in [
         "kind = \"flat\"\nswitching = \"flow\"\nflow = { routes = \"static\" }",
         "kind = \"omega\"\nradix = 4\nswitching = \"flow\"\nflow = { routes = \"spread\" }",
+        "kind = \"flat\"\nswitching = \"flow\"\nflow = { routes = \"static\", congestion = \"spreads\" }",
         "kind = \"fat-tree\"\narity = 4\nlevels = 4",
+        "kind = \"fat-tree\"\narity = 4\nlevels = 4\nuplinks = [4, 2, 1]",
+        "kind = \"fat-tree\"\ndownlinks = [16, 9]\nuplinks = [8]",
+        "kind = \"fat-tree\"\ndownlinks = [130]",
+        "kind = \"dragonfly\"\nnodes-per-switch = 4\nswitches-per-group = 8\nlinks-per-switch = 4\ngroups = 33\nrouting = \"adaptive\"",
         "kind = \"fly\"\narity = 2\nstages = 7",
         "kind = \"mesh\"\ndimensions = [16, 8]",
         "kind = \"torus\"\ndimensions = [4, 4, 8]",
@@ -191,6 +197,23 @@ fn a_network_that_cannot_be_is_refused_with_the_reason() {
             "kind = \"fat-tree\"\narity = 32\nlevels = 5",
             3,
             "expected at most 1048576 nodes: arity 32 to a smaller power",
+        ),
+        (
+            "kind = \"flat\"\nswitching = \"flow\"\nflow = { routes = \"spread\", congestion = \"spreads\" }",
+            3,
+            "expected \"controlled\", or routes = \"static\"",
+        ),
+        ("kind = \"fat-tree\"\ndownlinks = [16, 7]", 2, "this one has room for 112"),
+        (
+            "kind = \"fat-tree\"\ndownlinks = [16, 9]\nuplinks = [8, 8]",
+            3,
+            "expected a list of 1 to 1 whole numbers",
+        ),
+        ("kind = \"fat-tree\"\ndownlinks = [1024, 1024, 2]", 2, "expected a product of at most 1048576"),
+        (
+            "kind = \"fat-tree\"\ndownlinks = [2, 2, 1024]\nuplinks = [1024, 1024]",
+            3,
+            "expected at most 1048576 switches in all",
         ),
         ("kind = \"fly\"\narity = 1\nstages = 7", 2, "arity = 1: expected a whole number from 2 to 1024"),
         (

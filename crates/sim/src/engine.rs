@@ -358,7 +358,7 @@ impl<'a> Engine<'a> {
             dirty: BTreeMap::new(),
             cold_readers: ColdReaders::default(),
             files_wanted: Vec::new(),
-            network: network::described(&machine.network, hardware.nodes(), SEED)?,
+            network: network::described(&machine.network, hardware.nodes(), &hardware.dedicated(), SEED)?,
             cargo: Slab::new(),
             shared: shared_files(machine, &made),
             delivered: Vec::new(),
@@ -405,7 +405,8 @@ impl<'a> Engine<'a> {
         let mut delivered = std::mem::take(&mut self.delivered);
         self.network.advance(until, &mut delivered);
         for delivery in delivered.drain(..) {
-            self.now = delivery.last_byte;
+            // One that overtook an earlier one of its nodes is handed over after it.
+            self.now = self.now.max(delivery.last_byte);
             let cargo = self.cargo[delivery.message.0];
             self.cargo.remove(delivery.message.0);
             self.arrived(cargo);

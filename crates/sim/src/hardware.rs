@@ -48,6 +48,11 @@ impl Hardware {
         self.nodes
     }
 
+    /// The nodes that are not compute nodes, ascending.
+    pub(crate) fn dedicated(&self) -> Vec<u32> {
+        (0..self.nodes).filter(|node| self.compute.binary_search(node).is_err()).collect()
+    }
+
     /// The node that is compute node `number`.
     pub(crate) fn compute_node(&self, number: u32) -> u32 {
         self.compute[number as usize]

@@ -21,7 +21,7 @@ pub fn terms(machine: &Machine) -> Terms {
     let message = messages.send.seconds() + messages.receive.seconds() + messages.local_latency.seconds();
     let terms = Terms {
         message_s: known(message.max(link.latency.seconds()), usual.message_s),
-        network_bytes_per_s: rate(link.bandwidth),
+        network_bytes_per_s: rate(link.bandwidth) * f64::from(machine.network.rails.nodes),
         copy_bytes_per_s: rate(copy.bandwidth),
         piece_s: known(
             library.and_then(|library| library.piece).unwrap_or(copy.piece).seconds(),

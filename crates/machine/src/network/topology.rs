@@ -1,5 +1,7 @@
 //! The shape of a network.
 
+mod fat_tree;
+
 use std::fmt::{self, Write};
 
 use super::Switching;
@@ -7,6 +9,8 @@ use crate::describe::quoted;
 use crate::error::MachineError;
 use crate::machine::MOST_NODES;
 use crate::section::Section;
+
+pub use fat_tree::FatTree;
 
 /// The shape of a network. `docs/design/networks.md` draws each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,13 +22,8 @@ pub enum Topology {
         /// Ports on one side of a switch.
         radix: u32,
     },
-    /// The k-ary n-tree: `arity`^`levels` nodes.
-    FatTree {
-        /// Ports of a switch on either side.
-        arity: u32,
-        /// Levels of switches.
-        levels: u32,
-    },
+    /// Levels of switches over the nodes, each subtree with as many of them as the links of its switches upwards.
+    FatTree(FatTree),
     /// The k-ary n-fly: `arity`^`stages` nodes.
     Fly {
         /// Ports of a switch on either side.
@@ -73,6 +72,8 @@ pub enum DragonflyRouting {
     Minimal,
     /// By way of a third group, chosen at random (Valiant).
     Valiant,
+    /// Straight or by way of a third group, whichever has less before it (UGAL, as Kim et al. 2008 have it).
+    Adaptive,
 }
 
 /// A switch of a graph.
@@ -109,8 +110,11 @@ const KINDS: &[(&str, Kind)] = &[
     ("graph", Kind::Graph),
 ];
 
-const ROUTINGS: &[(&str, DragonflyRouting)] =
-    &[("minimal", DragonflyRouting::Minimal), ("valiant", DragonflyRouting::Valiant)];
+const ROUTINGS: &[(&str, DragonflyRouting)] = &[
+    ("minimal", DragonflyRouting::Minimal),
+    ("valiant", DragonflyRouting::Valiant),
+    ("adaptive", DragonflyRouting::Adaptive),
+];
 
 const ARITIES: std::ops::RangeInclusive<u32> = 2..=1024;
 const LEVELS: std::ops::RangeInclusive<u32> = 1..=20;
@@ -120,11 +124,7 @@ impl Topology {
         Ok(match section.word("kind", KINDS)? {
             Kind::Flat => Topology::Flat,
             Kind::Omega => Topology::Omega { radix: section.number("radix", ARITIES)? },
-            Kind::FatTree => {
-                let (arity, levels) = (section.number("arity", ARITIES)?, section.number("levels", LEVELS)?);
-                check_power(section, "levels", arity, levels)?;
-                Topology::FatTree { arity, levels }
-            }
+            Kind::FatTree => Topology::FatTree(FatTree::read(section)?),
             Kind::Fly => {
                 let (arity, stages) = (section.number("arity", ARITIES)?, section.number("stages", LEVELS)?);
                 check_power(section, "stages", arity, stages)?;
@@ -155,7 +155,7 @@ impl Topology {
                     section.conflict("radix", "4: its switches have 4 ports on either side".to_owned())
                 );
             }
-            Topology::FatTree { arity, levels } => ("levels", u64::from(*arity).pow(*levels)),
+            Topology::FatTree(tree) => (tree.size_key(), tree.nodes()),
             Topology::Fly { arity, stages } => ("stages", u64::from(*arity).pow(*stages)),
             Topology::Mesh { dimensions } | Topology::Torus { dimensions } => {
                 ("dimensions", dimensions.iter().map(|extent| u64::from(*extent)).product())
@@ -169,7 +169,8 @@ impl Topology {
             return Ok(());
         }
         let expected = format!(
-            "a network with room for {nodes} nodes (nodes.count and dedicated I/O nodes), this one has room for {room}"
+            "a network with room for {nodes} nodes (nodes.count and dedicated I/O nodes, each as often as it has rails), \
+             this one has room for {room}"
         );
         Err(section.conflict(key, expected))
     }
@@ -178,9 +179,7 @@ impl Topology {
         match self {
             Topology::Flat => writeln!(out, "kind = \"flat\""),
             Topology::Omega { radix } => writeln!(out, "kind = \"omega\"\nradix = {radix}"),
-            Topology::FatTree { arity, levels } => {
-                writeln!(out, "kind = \"fat-tree\"\narity = {arity}\nlevels = {levels}")
-            }
+            Topology::FatTree(tree) => tree.write(out),
             Topology::Fly { arity, stages } => {
                 writeln!(out, "kind = \"fly\"\narity = {arity}\nstages = {stages}")
             }
@@ -215,6 +214,7 @@ impl Dragonfly {
         let routing = match self.routing {
             DragonflyRouting::Minimal => "minimal",
             DragonflyRouting::Valiant => "valiant",
+            DragonflyRouting::Adaptive => "adaptive",
         };
         writeln!(out, "routing = \"{routing}\"")
     }
@@ -253,7 +253,7 @@ fn dragonfly(section: &mut Section<'_>) -> Result<Dragonfly, MachineError> {
         );
         return Err(section.conflict("groups", expected));
     }
-    if dragonfly.routing == DragonflyRouting::Valiant && dragonfly.groups < 3 {
+    if dragonfly.routing != DragonflyRouting::Minimal && dragonfly.groups < 3 {
         return Err(section.conflict("groups", "at least 3 to go by a third".to_owned()));
     }
     if dragonfly.nodes() > MOST_NODES.into() {

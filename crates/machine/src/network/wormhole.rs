@@ -205,7 +205,7 @@ fn word<T: PartialEq>(words: &[(&'static str, T)], value: T) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Machine, Network, Switching, Topology};
+    use crate::{FatTree, Machine, Network, Rails, Switching, Topology};
 
     fn router(cut_through: bool) -> Wormhole {
         Wormhole {
@@ -236,9 +236,10 @@ mod tests {
         let mut machine = Machine::built_in("paragon-caltech").expect("it is built in");
         machine.nodes.count = 48;
         machine.network = Network {
-            topology: Topology::FatTree { arity: 4, levels: 3 },
+            topology: Topology::FatTree(FatTree::k_ary(4, 3)),
             switching: Switching::Wormhole(router),
             link: machine.network.link,
+            rails: Rails::default(),
         };
         machine
     }

@@ -8,6 +8,7 @@ use super::central_queue::{CentralQueue, CentralQueueError};
 use super::circuit::{Circuit, CircuitError};
 use super::flow::FlowNetwork;
 use super::links::Links;
+use super::rails::{self, Rails};
 use super::topology::{Topology, TopologyError};
 use super::wormhole::{Wormhole, WormholeError};
 use crate::kernel::{Model, Time};
@@ -29,12 +30,31 @@ pub enum DescribedError {
     Wormhole(#[from] WormholeError),
 }
 
-/// Makes the network of a description, with room for at least `nodes`; what is random in it is drawn from the run's
-/// `seed`.
+/// Makes the network of a description, with room for at least `nodes`, of which `servers` (ascending) are dedicated I/O
+/// nodes; what is random in it is drawn from the run's `seed`.
 ///
 /// # Errors
 /// If the topology has no room for them, or cannot be used with this switching.
 pub fn described(
+    network: &pio_machine::Network,
+    nodes: u32,
+    servers: &[u32],
+    seed: u64,
+) -> Result<Box<dyn Network>, DescribedError> {
+    if network.rails.is_single() {
+        return with_ends(network, nodes, seed);
+    }
+    let links = |node: u32| match servers.binary_search(&node) {
+        Ok(_) => network.rails.servers,
+        Err(_) => network.rails.nodes,
+    };
+    let links: Vec<u32> = (0..nodes).map(links).collect();
+    let inner = with_ends(network, rails::ends(&links), seed)?;
+    Ok(Box::new(Rails::new(inner, &links, network.rails.piece)))
+}
+
+/// The network of a description, with room for at least so many ends, each with one link.
+fn with_ends(
     network: &pio_machine::Network,
     nodes: u32,
     seed: u64,
@@ -44,7 +64,8 @@ pub fn described(
     Ok(match &network.switching {
         Switching::Links => Box::new(Links::new(network, nodes)?),
         Switching::Flow(flow) => {
-            Box::new(FlowNetwork::new(topology()?, link.bandwidth, link.latency, flow.routes))
+            let made = FlowNetwork::new(topology()?, link.bandwidth, link.latency, flow.routes);
+            Box::new(made.with_congestion(flow.congestion))
         }
         Switching::CentralQueue(queue) => Box::new(CentralQueue::new(topology()?, link, queue)?),
         Switching::Wormhole(router) => Box::new(Wormhole::new(&topology()?, link, router, seed)?),

@@ -1,6 +1,9 @@
 //! The flow level against its definition, by hand, and against a naive filling.
 
-use pio_machine::{Bandwidth, Duration, FlowRoutes};
+use pio_machine::{
+    Allocator, Arbitration, Bandwidth, Choice, Congestion, Duration, FatTree, FlowRoutes, GraphSwitch, Link,
+    Pipeline, Reuse, Wormhole,
+};
 use pio_sim::kernel::{Model, Time};
 use pio_sim::network::flow::FlowNetwork;
 use pio_sim::network::topology::Topology;
@@ -121,6 +124,105 @@ fn a_fat_tree_has_full_bisection_if_flows_are_spread() {
     assert_eq!(last(FlowRoutes::Spread), ns(10_600));
     // Where all digits are the same, the node sends to itself; the three others of its switch share one way up.
     assert_eq!(last(FlowRoutes::Static), ns(30_600));
+}
+
+/// Two switches with a link between them: nodes 0 and 1, and nodes 2 to 9.
+fn two_switches() -> Topology {
+    let switch = |name: &str, nodes: std::ops::Range<u32>, links: &[&str]| GraphSwitch {
+        name: name.to_owned(),
+        nodes: nodes.collect(),
+        links: links.iter().map(|link| (*link).to_owned()).collect(),
+    };
+    Topology::graph(&[switch("a", 0..2, &["b"]), switch("b", 2..10, &[])]).unwrap()
+}
+
+/// Node 0 and seven nodes of the other switch all send to node 2. Node 1 sends to node 3, which nobody else does, over the link
+/// that node 0 needs too.
+const HOT_SPOT: [(u32, u32); 9] = [(0, 2), (3, 2), (4, 2), (5, 2), (6, 2), (7, 2), (8, 2), (9, 2), (1, 3)];
+
+#[test]
+fn a_victim_of_a_hot_spot_keeps_its_share_only_with_congestion_control() {
+    // Eight share a receiver. The victim has what they leave of the link; held up, it waits behind the one of them there.
+    for (congestion, victim) in [(Congestion::Controlled, 7.0 / 8.0), (Congestion::Spreads, 1.0 / 8.0)] {
+        let mut network = network(&two_switches(), FlowRoutes::Static).with_congestion(congestion);
+        for (message, (from, to)) in (0..).zip(HOT_SPOT) {
+            network.send(ns(0), MessageId(message), from, to, 1_000_000);
+        }
+        network.advance(ns(0), &mut Vec::new());
+        for (from, to) in HOT_SPOT {
+            let expected = if (from, to) == (1, 3) { victim } else { 1.0 / 8.0 };
+            let rate = network.rate(from, to).unwrap() / BANDWIDTH as f64;
+            assert!((rate - expected).abs() < 1e-12, "{congestion:?}, {from} to {to}: {rate}");
+        }
+        // Whoever is held up has all of its bytes through in the end.
+        assert_eq!(run(&mut network).len(), HOT_SPOT.len());
+    }
+}
+
+/// The same with packets: those of one virtual channel wait behind each other, as in a network without congestion control.
+#[test]
+fn packets_of_one_virtual_channel_hold_up_a_victim_as_much() {
+    const SENT: u32 = 2000;
+    let description = Wormhole {
+        flit: 1,
+        payload: 8,
+        header: 0,
+        virtual_channels: 1,
+        buffer: 16,
+        cut_through: false,
+        reuse: Reuse::TailSent,
+        allocator: Allocator::Islip,
+        iterations: 1,
+        arbitration: Arbitration::RoundRobin,
+        choice: Choice::Static,
+        pipeline: Pipeline {
+            injection: 1,
+            routing: 1,
+            vc_allocation: 1,
+            switch_allocation: 1,
+            switch_traversal: 1,
+            credit: 1,
+        },
+    };
+    let link = Link {
+        bandwidth: Bandwidth::from_bytes_per_second(BANDWIDTH),
+        latency: Duration::from_picoseconds(1000),
+    };
+    let topology = two_switches();
+    let mut network = pio_sim::network::wormhole::Wormhole::new(&topology, &link, &description, 1).unwrap();
+    // Messages of one packet, more than get through in the time.
+    for round in 0..SENT {
+        for (pair, (from, to)) in (0..).zip(HOT_SPOT) {
+            network.send(ns(0), MessageId(round * 9 + pair), from, to, 8);
+        }
+    }
+    let mut delivered = Vec::new();
+    network.advance_through(ns(20_000), &mut delivered);
+    let arrived =
+        |pair: u32| delivered.iter().filter(|delivery| delivery.message.0 % 9 == pair).count() as f64;
+    let into_hot_spot: f64 = (0..8).map(arrived).sum();
+    let (hot, victim) = (arrived(0), arrived(8));
+    // Each of the eight has its eighth of what the hot spot takes in, and the victim as much; to within its start.
+    assert!((hot / into_hot_spot - 1.0 / 8.0).abs() < 0.01, "{hot} of {into_hot_spot}");
+    assert!((victim / hot - 1.0).abs() < 0.1, "{victim} beside {hot}");
+}
+
+/// A leaf with half as many links up as down: its nodes get half of theirs when all send out of it.
+#[test]
+fn an_oversubscribed_leaf_shares_its_links_up() {
+    let shape = FatTree { downlinks: vec![8, 4], uplinks: vec![4] };
+    let topology = Topology::tree(&shape).unwrap();
+    for routes in [FlowRoutes::Static, FlowRoutes::Spread] {
+        let mut network = network(&topology, routes);
+        for node in 0..8 {
+            network.send(ns(0), MessageId(node), node, 8 + node, 1_000_000);
+        }
+        network.advance(ns(0), &mut Vec::new());
+        for node in 0..8 {
+            let rate = network.rate(node, 8 + node).unwrap() / BANDWIDTH as f64;
+            assert!((rate - 0.5).abs() < 1e-12, "{routes:?}, node {node}: {rate}");
+        }
+    }
 }
 
 /// The definition, word by word: all rates grow by what the fullest channel still has room for.

@@ -1,6 +1,6 @@
 //! Topologies against what must hold of each.
 
-use pio_machine::{Dragonfly, DragonflyRouting, GraphSwitch};
+use pio_machine::{Dragonfly, DragonflyRouting, FatTree, GraphSwitch};
 use pio_sim::network::topology::{ChannelId, Device, Topology, TopologyError};
 
 /// One of each kind, small enough for all pairs.
@@ -11,6 +11,9 @@ fn all() -> Vec<Topology> {
         Topology::fat_tree(4, 3).unwrap(),
         Topology::fat_tree(5, 2).unwrap(),
         Topology::fat_tree(3, 1).unwrap(),
+        tree(&[6, 4], &[3]),
+        tree(&[4, 3, 2], &[2, 1]),
+        tree(&[2, 3, 5], &[3, 4]),
         Topology::fly(4, 3).unwrap(),
         Topology::fly(2, 5).unwrap(),
         Topology::fly(3, 1).unwrap(),
@@ -27,6 +30,10 @@ fn all() -> Vec<Topology> {
         leaf_spine(),
         ring_of_switches(),
     ]
+}
+
+fn tree(downlinks: &[u32], uplinks: &[u32]) -> Topology {
+    Topology::tree(&FatTree { downlinks: downlinks.to_vec(), uplinks: uplinks.to_vec() }).unwrap()
 }
 
 fn switch(name: &str, nodes: impl IntoIterator<Item = u32>, links: &[&str]) -> GraphSwitch {
@@ -61,7 +68,7 @@ fn dragonfly(
 
 /// Those whose routes need not be the shortest there are.
 fn not_shortest() -> Vec<Topology> {
-    use DragonflyRouting::{Minimal, Valiant};
+    use DragonflyRouting::{Adaptive, Minimal, Valiant};
     let around = |at: u32| switch(&format!("s{at}"), [at], &[&format!("s{}", (at + 1) % 7)]);
     vec![
         dragonfly(2, 4, 2, 9, Minimal),
@@ -69,6 +76,7 @@ fn not_shortest() -> Vec<Topology> {
         dragonfly(2, 1, 3, 2, Minimal),
         dragonfly(1, 4, 1, 3, Valiant),
         dragonfly(2, 4, 2, 9, Valiant),
+        dragonfly(2, 4, 2, 9, Adaptive),
         Topology::graph(&(0..7).map(around).collect::<Vec<_>>()).unwrap(),
     ]
 }

@@ -169,6 +169,7 @@ fn topologies() -> Vec<Topology> {
         Topology::torus(&[5, 4]),
         Topology::dragonfly(&dragonfly(pio_machine::DragonflyRouting::Minimal)),
         Topology::dragonfly(&dragonfly(pio_machine::DragonflyRouting::Valiant)),
+        Topology::dragonfly(&dragonfly(pio_machine::DragonflyRouting::Adaptive)),
     ];
     made.into_iter().map(|topology| topology.expect("possible")).collect()
 }

@@ -12,7 +12,7 @@ mod sharing;
 
 use std::collections::VecDeque;
 
-use pio_machine::{Bandwidth, Duration, FlowRoutes};
+use pio_machine::{Bandwidth, Congestion, Duration, FlowRoutes};
 
 use super::carrier::{Delivery, MessageId, Network};
 use super::pairs::Pairs;
@@ -20,7 +20,7 @@ use super::topology::Topology;
 use crate::kernel::{Events, Model, Time};
 use finish::Finishes;
 use routes::Router;
-use sharing::Sharing;
+use sharing::{HeldUp, Sharing};
 
 /// A network at flow level.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub struct FlowNetwork {
     unsettled: Option<Time>,
     /// Flows whose rates changed: kept for its room.
     changed: Vec<u32>,
+    /// Where congestion spreads: what is left of the rates.
+    held_up: Option<HeldUp>,
 }
 
 /// What one node sends another: the message that is under way, and those behind it.
@@ -79,7 +81,14 @@ impl FlowNetwork {
             arriving: Events::new(),
             unsettled: None,
             changed: Vec::new(),
+            held_up: None,
         }
+    }
+
+    /// The same, with congestion that spreads or not; it does not, if nothing is said. Only with static routes.
+    pub fn with_congestion(mut self, congestion: Congestion) -> FlowNetwork {
+        self.held_up = (congestion == Congestion::Spreads).then(HeldUp::default);
+        self
     }
 
     /// How many streams are under way: pairs of nodes with a message between them.
@@ -94,7 +103,7 @@ impl FlowNetwork {
     }
 
     fn start(&mut self, now: Time, message: MessageId, pair: (u32, u32), bytes: u64) {
-        let hops = self.router.hops(pair.0, pair.1);
+        let hops = self.router.hops(pair.0, pair.1, |channel| self.sharing.load(channel));
         let latency = times(self.latency, hops.length);
         if bytes == 0 {
             let arrival = now + latency;
@@ -147,12 +156,22 @@ impl FlowNetwork {
         let Some(now) = self.unsettled.take() else { return };
         self.changed.clear();
         self.sharing.settle(&mut self.changed);
+        if let Some(held_up) = &mut self.held_up {
+            self.sharing.hold_up(held_up);
+            // Any rate can be another, wherever a flow came or went.
+            self.changed.clear();
+            let streams = &self.streams;
+            let is_changed =
+                |flow: &u32| held_up.rate(*flow).is_some_and(|rate| rate != streams[*flow as usize].rate);
+            self.changed.extend((0..streams.len() as u32).filter(is_changed));
+        }
         for flow in &self.changed {
             let stream = &mut self.streams[*flow as usize];
             let sent = stream.rate * now.since(stream.since).picoseconds() as f64;
             stream.left = (stream.left - sent).max(0.0);
             stream.since = now;
-            stream.rate = self.sharing.rate(*flow);
+            let held_up = self.held_up.as_ref().and_then(|held_up| held_up.rate(*flow));
+            stream.rate = held_up.unwrap_or_else(|| self.sharing.rate(*flow));
             self.finishes.set(*flow, stream.finish());
         }
     }

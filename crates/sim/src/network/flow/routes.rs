@@ -4,6 +4,10 @@ use pio_machine::FlowRoutes;
 
 use crate::network::topology::{ChannelId, Device, Topology};
 
+/// Of the waypoints that a pair of nodes could have, a flow that is spread goes by so many at most: enough for its parts to be
+/// small, and few enough for a table of all that flows cross.
+const MOST_WAYPOINTS: u32 = 8;
+
 /// Finds routes, and keeps the room it needs for that.
 #[derive(Debug)]
 pub(super) struct Router {
@@ -54,25 +58,68 @@ impl Router {
         }
     }
 
-    pub(super) fn hops(&mut self, from: u32, to: u32) -> Hops<'_> {
+    /// What a flow from node to node crosses; `load` tells the flows on a channel now.
+    ///
+    /// Where the waypoint may be left out, the flow chooses as a packet would (UGAL) when it begins: it takes the way on which
+    /// fewer flows are before it, those of all channels together, and the straight one if both have as many.
+    pub(super) fn hops(&mut self, from: u32, to: u32, load: impl Fn(u32) -> f64) -> Hops<'_> {
+        let mut length = self.find(from, to, !self.topology.may_leave_out_waypoint());
+        if self.topology.may_leave_out_waypoint() {
+            let straight = self.before(&load);
+            // Nothing has fewer before it than none.
+            if straight > 0.0 {
+                length = self.find(from, to, true);
+                if straight <= self.before(&load) {
+                    length = self.find(from, to, false);
+                }
+            }
+        }
+        Hops { shares: &self.shares, length }
+    }
+
+    /// Finds the channels of a flow, straight or by the waypoints that its pair has; gives how many the longest way has.
+    fn find(&mut self, from: u32, to: u32, has_waypoints: bool) -> u32 {
         self.shares.clear();
-        let length = match self.routes {
+        match self.routes {
             FlowRoutes::Static => {
-                self.topology.route_into(from, to, &mut self.channels);
+                let waypoint = if has_waypoints { self.topology.static_detour(from, to) } else { None };
+                self.topology.route_by_into(from, to, waypoint, &mut self.channels);
                 let whole = |channel: &ChannelId| Share { channel: channel.0, weight: 1.0 };
                 self.shares.extend(self.channels.iter().map(whole));
                 self.channels.len() as u32
             }
-            FlowRoutes::Spread => self.spread(from, to),
-        };
-        Hops { shares: &self.shares, length }
+            FlowRoutes::Spread => {
+                let waypoints =
+                    if has_waypoints { self.topology.detours(from, to, MOST_WAYPOINTS) } else { Vec::new() };
+                self.spread(from, to, &waypoints)
+            }
+        }
     }
 
-    /// Divides the flow at every switch among the candidates, until all of it is there.
-    fn spread(&mut self, from: u32, to: u32) -> u32 {
-        let waypoint = self.topology.static_waypoint(from, to);
+    /// The flows on all channels between switches that were found, each counted by the share of the way that crosses it. Those
+    /// of the nodes are on every way.
+    fn before(&self, load: impl Fn(u32) -> f64) -> f64 {
+        let is_between = |share: &&Share| {
+            let channel = self.topology.channel(ChannelId(share.channel));
+            [channel.from, channel.to].iter().all(|port| matches!(port.device, Device::Switch(_)))
+        };
+        self.shares.iter().filter(is_between).map(|share| share.weight * load(share.channel)).sum()
+    }
+
+    /// Divides the flow equally among the waypoints, and at every switch among the candidates, until all of it is there.
+    fn spread(&mut self, from: u32, to: u32, waypoints: &[u32]) -> u32 {
         self.front.clear();
-        self.cross(self.topology.outgoing(Device::Node(from))[0], 1.0, waypoint);
+        self.next_front.clear();
+        let first = self.topology.outgoing(Device::Node(from))[0];
+        self.shares.push(Share { channel: first.0, weight: 1.0 });
+        if let Device::Switch(switch) = self.topology.channel(first).to.device {
+            let weight = 1.0 / waypoints.len().max(1) as f64;
+            let part = |waypoint| Part { switch, weight, waypoint };
+            self.next_front.extend(waypoints.iter().map(|waypoint| part(Some(*waypoint))));
+            if waypoints.is_empty() {
+                self.next_front.push(part(None));
+            }
+        }
         let mut length = 1;
         while !self.next_front.is_empty() {
             std::mem::swap(&mut self.front, &mut self.next_front);

@@ -6,7 +6,8 @@
 //! `q` / `links_per_switch`. With fewer groups than there could be, pairs of groups have several links; lines of a round
 //! that would be incomplete are left out.
 //!
-//! Minimal routes cross at most one link between groups: local, global, local. Valiant's go by a third group. Channels
+//! Minimal routes cross at most one link between groups: local, global, local. Valiant's go by a third group. Adaptive
+//! routing chooses one of the two for each packet, or flow, by what is before it. Channels
 //! have a class for every group on the way (Kim et al., section 4.1, with one class for both links in a group and the one
 //! that leaves it), so that classes only grow.
 
@@ -30,17 +31,16 @@ pub(super) struct Dragonfly {
     groups: u32,
     /// Links between any two groups.
     rounds: u32,
-    is_valiant: bool,
+    routing: DragonflyRouting,
 }
 
 impl Dragonfly {
     pub(super) fn wire(shape: &Shape) -> Result<(Wiring, Dragonfly), TopologyError> {
         const KIND: &str = "dragonfly";
-        let is_valiant = shape.routing == DragonflyRouting::Valiant;
         let nodes = within(KIND, "nodes per switch", shape.nodes_per_switch, 1..=1024)?;
         let switches = within(KIND, "switches per group", shape.switches_per_group, 1..=1024)?;
         let links = within(KIND, "links per switch", shape.links_per_switch, 1..=1024)?;
-        let least = if is_valiant { 3 } else { 2 };
+        let least = if shape.routing == DragonflyRouting::Minimal { 2 } else { 3 };
         let groups = within(KIND, "groups", shape.groups, least..=switches * links + 1)?;
         if shape.nodes() > MOST_NODES {
             let expected = format!("at most {MOST_NODES}");
@@ -52,7 +52,7 @@ impl Dragonfly {
             });
         }
         let rounds = switches * links / (groups - 1);
-        let dragonfly = Dragonfly { nodes, switches, links, groups, rounds, is_valiant };
+        let dragonfly = Dragonfly { nodes, switches, links, groups, rounds, routing: shape.routing };
         let mut wiring = Wiring::new(nodes * switches * groups, switches * groups);
         for switch in 0..switches * groups {
             for node in 0..nodes {
@@ -156,7 +156,7 @@ impl Routing for Dragonfly {
     }
 
     fn classes(&self) -> u8 {
-        if self.is_valiant { 3 } else { 2 }
+        if self.routing == DragonflyRouting::Minimal { 2 } else { 3 }
     }
 
     fn class(&self, switch: u32, _port: u16, destination: u32) -> u8 {
@@ -165,7 +165,7 @@ impl Routing for Dragonfly {
 
     fn waypoint(&self, from: u32, to: u32, draw: u64) -> Option<u32> {
         let [first, last] = [from, to].map(|node| self.group_of(self.switch_of(node)));
-        if !self.is_valiant || first == last {
+        if self.routing == DragonflyRouting::Minimal || first == last {
             return None;
         }
         // Any group but these two, all equally likely; the node in it does not matter.
@@ -176,6 +176,14 @@ impl Routing for Dragonfly {
         }
         let nodes = self.nodes * self.switches;
         Some(group * nodes + (draw / u64::from(others) % u64::from(nodes)) as u32)
+    }
+
+    fn waypoint_kinds(&self) -> u32 {
+        if self.routing == DragonflyRouting::Minimal { 0 } else { self.groups - 2 }
+    }
+
+    fn may_leave_out_waypoint(&self) -> bool {
+        self.routing == DragonflyRouting::Adaptive
     }
 
     fn is_past(&self, switch: u32, waypoint: u32) -> bool {

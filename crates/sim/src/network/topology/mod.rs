@@ -59,6 +59,10 @@ pub struct Channel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelId(pub u32);
 
+/// How many times as much may be before a packet on its straight way than on the way by its waypoint, for the straight way to
+/// be taken: that by the waypoint has twice as many links between groups, and loads each of them (UGAL's ratio of hops).
+pub const DETOUR: u32 = 2;
+
 /// Switches, channels, and routes between nodes. Cheap to clone.
 #[derive(Clone)]
 pub struct Topology {
@@ -113,6 +117,16 @@ trait Routing: fmt::Debug + Send + Sync {
         None
     }
 
+    /// How many draws in succession give waypoints that differ in their effect.
+    fn waypoint_kinds(&self) -> u32 {
+        0
+    }
+
+    /// Whether the waypoint may be left out, if the straight way has less before it.
+    fn may_leave_out_waypoint(&self) -> bool {
+        false
+    }
+
     /// Whether a packet that is at `switch` has gone by the waypoint.
     fn is_past(&self, _switch: u32, _waypoint: u32) -> bool {
         true
@@ -153,8 +167,21 @@ impl Topology {
     /// # Errors
     /// If it would have no node or switch, or more than 2^20 nodes.
     pub fn fat_tree(arity: u32, levels: u32) -> Result<Topology, TopologyError> {
-        let (wiring, routing) = fat_tree::FatTree::wire(arity, levels)?;
+        let (wiring, routing) = fat_tree::FatTree::wire_k_ary(arity, levels)?;
         Ok(Topology::new(format!("{arity}-ary {levels}-tree"), wiring, routing))
+    }
+
+    /// A fat tree with these links at each level (Öhring et al., IPPS 1995), routed as [`Topology::fat_tree`].
+    ///
+    /// # Errors
+    /// If the numbers of links do not go together, or it would have more than 2^20 nodes or switches.
+    pub fn tree(shape: &pio_machine::FatTree) -> Result<Topology, TopologyError> {
+        if let Some((arity, levels)) = shape.as_k_ary() {
+            return Topology::fat_tree(arity, levels);
+        }
+        let (wiring, routing) = fat_tree::FatTree::wire(shape)?;
+        let (down, up) = (times(&shape.downlinks), times(&shape.uplinks));
+        Ok(Topology::new(format!("fat tree of {down} nodes with {up} ways up"), wiring, routing))
     }
 
     /// The k-ary n-fly (butterfly; Dally and Towles 2004, chapter 4): `stages` stages of `arity` x `arity` switches, which
@@ -196,10 +223,11 @@ impl Topology {
         Ok(Topology::new(format!("torus of {} nodes", times(dimensions)), wiring, routing))
     }
 
-    /// The dragonfly of Kim et al. (ISCA 2008), with minimal or Valiant's routes.
+    /// The dragonfly of Kim et al. (ISCA 2008), with minimal, Valiant's or adaptive routes.
     ///
     /// # Errors
-    /// If it would have no nodes, more groups than links to join them, fewer than 3 for Valiant, or more than 2^20 nodes.
+    /// If it would have no nodes, more groups than links to join them, fewer than 3 for routes by a third one, or more than
+    /// 2^20 nodes.
     pub fn dragonfly(shape: &pio_machine::Dragonfly) -> Result<Topology, TopologyError> {
         let (wiring, routing) = dragonfly::Dragonfly::wire(shape)?;
         Ok(Topology::new(format!("dragonfly of {} groups", shape.groups), wiring, routing))
@@ -223,7 +251,7 @@ impl Topology {
         match shape {
             pio_machine::Topology::Flat => Topology::flat(nodes),
             pio_machine::Topology::Omega { .. } => Topology::omega(nodes.next_power_of_two().max(16)),
-            pio_machine::Topology::FatTree { arity, levels } => Topology::fat_tree(*arity, *levels),
+            pio_machine::Topology::FatTree(shape) => Topology::tree(shape),
             pio_machine::Topology::Fly { arity, stages } => Topology::fly(*arity, *stages),
             pio_machine::Topology::Mesh { dimensions } => Topology::mesh(dimensions),
             pio_machine::Topology::Torus { dimensions } => Topology::torus(dimensions),
@@ -299,7 +327,30 @@ impl Topology {
 
     /// The waypoint of the static route.
     pub fn static_waypoint(&self, from: u32, to: u32) -> Option<u32> {
+        if self.may_leave_out_waypoint() { None } else { self.static_detour(from, to) }
+    }
+
+    /// The waypoint that is always the same for a pair, whether or not the static route goes by it.
+    pub fn static_detour(&self, from: u32, to: u32) -> Option<u32> {
         self.waypoint(from, to, pair_draw(from, to))
+    }
+
+    /// Waypoints that a pair could have, as different from each other as may be, at most so many; always the same ones.
+    pub fn detours(&self, from: u32, to: u32, most: u32) -> Vec<u32> {
+        let kinds = self.routing.waypoint_kinds();
+        let count = most.min(kinds);
+        let draw = pair_draw(from, to) >> 1;
+        let detour = |number: u32| {
+            let ahead = u64::from(number) * u64::from(kinds) / u64::from(count);
+            self.waypoint(from, to, draw + ahead)
+        };
+        (0..count).filter_map(detour).collect()
+    }
+
+    /// Whether a packet need not go by its waypoint (UGAL): it is to take the straight way if that has no more than
+    /// [twice](DETOUR) as much before it.
+    pub fn may_leave_out_waypoint(&self) -> bool {
+        self.routing.may_leave_out_waypoint()
     }
 
     /// Whether a packet that has come to `switch` is past its waypoint, and heads for its destination.
@@ -317,20 +368,24 @@ impl Topology {
 
     /// As [`Topology::route`], in place of what `channels` holds.
     pub fn route_into(&self, from: u32, to: u32, channels: &mut Vec<ChannelId>) {
+        self.route_by_into(from, to, self.static_waypoint(from, to), channels);
+    }
+
+    /// As [`Topology::route_into`], by this waypoint or by none.
+    pub fn route_by_into(&self, from: u32, to: u32, waypoint: Option<u32>, channels: &mut Vec<ChannelId>) {
         channels.clear();
-        self.walk(from, to, |channel| channels.push(channel));
+        self.walk(from, to, waypoint, |channel| channels.push(channel));
     }
 
     /// How many channels the static route from node to node has.
     pub fn hops(&self, from: u32, to: u32) -> u32 {
         let mut hops = 0;
-        self.walk(from, to, |_| hops += 1);
+        self.walk(from, to, self.static_waypoint(from, to), |_| hops += 1);
         hops
     }
 
-    /// Goes along the static route.
-    fn walk(&self, from: u32, to: u32, mut step: impl FnMut(ChannelId)) {
-        let mut waypoint = self.static_waypoint(from, to);
+    /// Goes along the static route, by this waypoint or by none.
+    fn walk(&self, from: u32, to: u32, mut waypoint: Option<u32>, mut step: impl FnMut(ChannelId)) {
         let mut next = self.outgoing(Device::Node(from))[0];
         loop {
             step(next);

@@ -38,6 +38,8 @@ pub enum Permutation {
     Tornado,
     /// s + 1 modulo N.
     Neighbour,
+    /// s + so many modulo N: by the nodes of a group, the worst that a dragonfly can be given (Kim et al. 2008, section 4.2).
+    Shift(u32),
 }
 
 /// A pattern on a number of nodes, found to be possible.
@@ -57,6 +59,7 @@ impl Permutation {
             Permutation::Shuffle => "shuffle",
             Permutation::Tornado => "tornado",
             Permutation::Neighbour => "neighbour",
+            Permutation::Shift(_) => "shift",
         }
     }
 
@@ -72,12 +75,13 @@ impl Permutation {
             Permutation::Shuffle => (node << 1 | node >> (bits - 1)) & (nodes - 1),
             Permutation::Tornado => (node + nodes.div_ceil(2) - 1) % nodes,
             Permutation::Neighbour => (node + 1) % nodes,
+            Permutation::Shift(by) => ((u64::from(node) + u64::from(by)) % u64::from(nodes)) as u32,
         }
     }
 
     fn check(self, nodes: u32) -> Result<(), TrafficError> {
         let expected = match self {
-            Permutation::Tornado | Permutation::Neighbour => return Ok(()),
+            Permutation::Tornado | Permutation::Neighbour | Permutation::Shift(_) => return Ok(()),
             Permutation::Transpose if nodes.is_power_of_two() && nodes.ilog2().is_multiple_of(2) => {
                 return Ok(());
             }
@@ -160,6 +164,7 @@ mod tests {
         assert_eq!(partners(Permutation::Shuffle, 8), [0, 2, 4, 6, 1, 3, 5, 7]);
         assert_eq!(partners(Permutation::Tornado, 8), [3, 4, 5, 6, 7, 0, 1, 2]);
         assert_eq!(partners(Permutation::Neighbour, 8), [1, 2, 3, 4, 5, 6, 7, 0]);
+        assert_eq!(partners(Permutation::Shift(11), 8), [3, 4, 5, 6, 7, 0, 1, 2]);
         let transposed: Vec<u32> = (0..16).map(|node| node % 4 * 4 + node / 4).collect();
         assert_eq!(partners(Permutation::Transpose, 16), transposed);
     }

@@ -6,9 +6,10 @@
 
 use super::Wormhole;
 use super::fabric::{NO_LANE, Stage};
-use super::flit::{Flit, HEAD, PACKET, PAST, TAIL};
+use super::flit::{DIRECT, Flit, HEAD, PACKET, PAST, Packet, TAIL};
 use crate::kernel::Time;
 use crate::network::carrier::Delivery;
+use crate::network::topology::DETOUR;
 
 impl Wormhole {
     /// Carries out a cycle but for what nodes put in: that comes first when time goes on, so that what they are told of
@@ -146,6 +147,9 @@ impl Wormhole {
     /// stage is over.
     fn find_route<const PLAIN: bool>(&mut self, number: u32, head: Flit) {
         let switch = self.fabric.channels[self.fabric.channel(number)].switch;
+        if !PLAIN && self.packets[head >> PACKET].is_open {
+            self.choose_way(switch, head);
+        }
         let packet = &mut self.packets[head >> PACKET];
         if !PLAIN && packet.waypoint < PAST && self.topology.is_past(switch, packet.waypoint) {
             packet.waypoint = PAST;
@@ -165,6 +169,24 @@ impl Wormhole {
         let lane = &mut self.fabric.lanes[number as usize];
         (lane.out, lane.port, lane.class, lane.stage) = (out, port as u8, class, Stage::Asking);
         self.lines.routed.put(number);
+    }
+
+    /// A packet whose head is at its first switch keeps its waypoint or leaves it out, by how much is before it on both ways:
+    /// on the channels by which they leave the switch, and in the buffers behind (UGAL-L: Kim et al. 2008, section 4.2).
+    fn choose_way(&mut self, switch: u32, head: Flit) {
+        let Packet { waypoint, destination, .. } = self.packets[head >> PACKET];
+        let fabric = &self.fabric;
+        let outputs = fabric.switches[switch as usize].first_output;
+        let load = |port: u16| {
+            fabric.channels[fabric.outputs[(outputs + u32::from(port)) as usize].channel as usize].used
+        };
+        let mut before = |target: u32| load(self.routes.port(switch, target, &mut self.stream, load));
+        let (straight, detour) = (before(destination), before(waypoint));
+        let packet = &mut self.packets[head >> PACKET];
+        packet.is_open = false;
+        if straight <= DETOUR * detour {
+            packet.waypoint = DIRECT;
+        }
     }
 
     /// A lane's front flit, which has an output lane, may ask for the switch from this cycle on.

@@ -17,6 +17,8 @@ pub(super) struct Packet {
     pub(super) destination: u32,
     /// Where it goes first, [`DIRECT`] or [`PAST`].
     pub(super) waypoint: u32,
+    /// Whether its first switch is still to choose between the waypoint and the straight way.
+    pub(super) is_open: bool,
     pub(super) flits: u32,
     pub(super) age: u64,
 }

@@ -84,12 +84,13 @@ impl Wormhole {
         let waypoint = match self.description.choice {
             // A route by an intermediate node takes a class of its own.
             _ if self.classes.len() == 1 => None,
-            Choice::Static => self.topology.static_waypoint(from, to),
+            Choice::Static => self.topology.static_detour(from, to),
             _ => self.topology.waypoint(from, to, self.stream.bits()),
         };
+        let is_open = waypoint.is_some() && self.topology.may_leave_out_waypoint();
         let waypoint = waypoint.unwrap_or(DIRECT);
         let flits = self.description.flits(bytes) as u32;
-        let packet = Packet { message, destination: to, waypoint, flits, age };
+        let packet = Packet { message, destination: to, waypoint, is_open, flits, age };
         let number = self.packets.insert(packet);
         let source = &mut self.senders.at[node];
         (source.packet, source.left) = (number, flits);

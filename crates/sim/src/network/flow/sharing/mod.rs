@@ -10,12 +10,14 @@
 
 mod adjust;
 mod crossings;
+mod hold_up;
 mod minima;
 mod queue;
 mod refill;
 
 use super::routes::Share;
 use crossings::Crossings;
+pub(super) use hold_up::HeldUp;
 use queue::{Level, Queue};
 use refill::Refill;
 
@@ -194,6 +196,11 @@ impl Sharing {
         }
         self.crossings.clear(flow);
         self.free.push(flow);
+    }
+
+    /// How many flows cross a channel, parts of flows counted as such.
+    pub(super) fn load(&self, channel: u32) -> f64 {
+        self.channels[channel as usize].total
     }
 
     /// Bytes a picosecond of a flow that is settled.
