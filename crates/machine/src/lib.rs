@@ -21,6 +21,7 @@ mod machine;
 mod mpi_io;
 mod network;
 mod overrides;
+mod parallel;
 mod quantity;
 mod section;
 mod shared_files;
@@ -41,6 +42,9 @@ pub use mpi_io::{LibraryCosts, MpiIo, Together};
 pub use network::{
     Adapter, Allocator, Arbitration, CentralQueue, Choice, Dragonfly, DragonflyRouting, Flow, FlowRoutes,
     GraphSwitch, Link, Network, Pipeline, Reuse, Switching, Topology, Wormhole, circuit,
+};
+pub use parallel::{
+    Client, ClientCache, Component, ExtentLocks, Grant, LocksOn, Metadata, ObjectServers, ParallelFiles, Yields,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};
 pub use shared_files::{ClientLocks, Exclusive, SharedFiles};

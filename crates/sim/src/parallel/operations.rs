@@ -1,0 +1,406 @@
+//! What ranks want of the file system, step by step.
+//!
+//! A write takes its strips one after the other, as a kernel does: the lock, the rest of the pages of which it is a part,
+//! room, and the bytes are in the cache. A read takes all its locks first, and fetches what is missing at the same
+//! time. Without a cache, all requests go at once, and the operation is done when they are answered.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use pio_machine::Duration;
+use pio_plan::Direction;
+
+use super::client::{Flushed, Moves, Waiter};
+use super::client_locks::Resource;
+use super::stripes::Piece;
+use super::{Action, File, Message, ParallelFiles, Wake};
+use crate::kernel::Time;
+
+/// What a rank can want.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Read(Range<u64>),
+    Write(Range<u64>),
+    /// To open the file, or to make it.
+    Open { makes: bool },
+    Close,
+    Resize,
+    /// To have, or give back, a lock of the program.
+    Lock,
+    /// That all that its node wrote be durable.
+    Sync,
+}
+
+/// A rank's operation under way.
+#[derive(Debug)]
+pub(super) struct Operation {
+    node: u32,
+    file: u32,
+    wanted: Wanted,
+    stage: Stage,
+    /// Its strips, or parts of objects, that are still to be seen to.
+    left: VecDeque<Piece>,
+    /// Locks that it uses.
+    pinned: Vec<Resource>,
+    /// Transfers that it waits for.
+    waits_for: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It needs a lock.
+    Lock,
+    /// It needs the rest of the pages of which it writes a part.
+    Fill,
+    /// It needs room for what it writes.
+    Room,
+    /// It needs what it reads.
+    Fetch,
+    /// Its requests go to the targets, as there is no cache.
+    Request,
+    /// What its node wrote goes to the targets.
+    Flush,
+    /// That is to be durable there.
+    Sync,
+    /// It is the metadata servers' turn.
+    Metadata,
+    /// It is done when what it waits for has come.
+    End,
+}
+
+/// How a rank reads a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ReadAhead {
+    /// Where it goes on, if it reads forwards.
+    next: u64,
+    window: u64,
+    /// How far has been fetched.
+    until: u64,
+}
+
+impl ParallelFiles {
+    /// A rank wants something of a file. It wants nothing else until that is done.
+    pub(crate) fn want(&mut self, now: Time, rank: u32, node: u32, file: u32, wanted: Wanted) {
+        self.now = now;
+        let (state, client) = (&self.files[file as usize], &self.costs.client);
+        let left = match &wanted {
+            Wanted::Write(range) if client.cache.is_some() => split(state.stripes.pieces(range), client.request),
+            Wanted::Write(range) => state.stripes.objects(range),
+            Wanted::Read(range) => state.stripes.objects(&(range.start..range.end.min(state.size))),
+            _ => Vec::new(),
+        };
+        let stage = match &wanted {
+            Wanted::Write(_) | Wanted::Read(_) if client.cache.is_some() => Stage::Lock,
+            Wanted::Write(_) | Wanted::Read(_) => Stage::Request,
+            Wanted::Sync => Stage::Flush,
+            Wanted::Close if client.cache.as_ref().is_some_and(|cache| cache.flush_on_close) => Stage::Flush,
+            Wanted::Open { .. } | Wanted::Close | Wanted::Resize | Wanted::Lock => Stage::Metadata,
+        };
+        let stage = if left.is_empty() && matches!(stage, Stage::Lock) { Stage::End } else { stage };
+        let left = left.into();
+        let operation = Operation { node, file, wanted, stage, left, pinned: Vec::new(), waits_for: 0 };
+        self.operations.insert(rank, operation);
+        self.go_on(rank);
+    }
+
+    /// A rank's operation goes as far as it can.
+    pub(super) fn go_on(&mut self, rank: u32) {
+        while self.step(rank) {}
+    }
+
+    /// One of the transfers that it waits for has come.
+    pub(super) fn has_come(&mut self, rank: u32) {
+        let Some(operation) = self.operations.get_mut(&rank) else { return };
+        operation.waits_for -= 1;
+        if operation.waits_for == 0 {
+            self.go_on(rank);
+        }
+    }
+
+    /// A step of an operation: whether it can take the next one at once.
+    fn step(&mut self, rank: u32) -> bool {
+        let Some(operation) = self.operations.get(&rank) else { return false };
+        match operation.stage {
+            Stage::Lock => self.take_lock(rank),
+            Stage::Fill => self.fill(rank),
+            Stage::Room => self.write_piece(rank),
+            Stage::Fetch => self.fetch_all(rank),
+            Stage::Request => self.request_all(rank),
+            Stage::Flush => {
+                let (node, file) = (operation.node, operation.file);
+                let pieces = self.client(node).of_file(file);
+                self.go_to(rank, Stage::Sync, 0);
+                self.flush(node, &pieces, Flushed::Operation(rank));
+                false
+            }
+            Stage::Sync => self.sync_all(rank),
+            Stage::Metadata => self.ask_metadata(rank),
+            Stage::End => {
+                self.end(rank);
+                false
+            }
+        }
+    }
+
+    /// What is next, once so many transfers have come. Whether that is at once.
+    fn go_to(&mut self, rank: u32, stage: Stage, waits_for: u32) -> bool {
+        if let Some(operation) = self.operations.get_mut(&rank) {
+            (operation.stage, operation.waits_for) = (stage, waits_for);
+        }
+        waits_for == 0
+    }
+
+    fn take_lock(&mut self, rank: u32) -> bool {
+        let Some(Operation { node, file, wanted, left, pinned, .. }) = self.operations.get(&rank) else {
+            return false;
+        };
+        let (node, file) = (*node, *file);
+        let (direction, range, next, piece) = match wanted {
+            Wanted::Read(range) => (Direction::Read, range.clone(), Stage::Fetch, left.get(pinned.len())),
+            Wanted::Write(range) => (Direction::Write, range.clone(), Stage::Fill, left.front()),
+            _ => return false,
+        };
+        let Some(piece) = piece.cloned() else { return self.go_to(rank, next, 0) };
+        let Some((resource, range)) = self.lock_for(file, &range, &piece) else {
+            return self.go_to(rank, next, 0);
+        };
+        if pinned.contains(&resource) {
+            return self.go_to(rank, next, 0);
+        }
+        if !self.pin(rank, node, resource, direction, &range) {
+            return false;
+        }
+        if let Some(operation) = self.operations.get_mut(&rank) {
+            operation.pinned.push(resource);
+        }
+        direction == Direction::Read || self.go_to(rank, next, 0)
+    }
+
+    /// Of pages that a write changes a part of, the rest is read, unless it is here or the file ends before.
+    fn fill(&mut self, rank: u32) -> bool {
+        let Some(Operation { node, left, .. }) = self.operations.get(&rank) else { return false };
+        let (node, Some(piece)) = (*node, left.front().cloned()) else { return false };
+        let page = self.costs.client.cache.as_ref().map_or(1, |cache| cache.page);
+        let File { stripes, size, .. } = &self.files[piece.object.file as usize];
+        let end = stripes.len(piece.object, *size);
+        let whole = whole_pages(&piece.range, page);
+        // What it writes itself need not be read.
+        let around = [whole.start..piece.range.start, piece.range.end..whole.end];
+        let mut count = 0;
+        for rest in around.map(|rest| rest.start..rest.end.min(end)) {
+            if !rest.is_empty() && !self.client(node).has(piece.object, &rest) {
+                let range = whole_pages(&rest, page);
+                let part = Piece { object: piece.object, range: range.start..range.end.min(end) };
+                count += self.fetch(node, &part, Some(Waiter::Operation(rank)));
+            }
+        }
+        self.go_to(rank, Stage::Room, count)
+    }
+
+    /// What it writes next goes to its node's cache, if that has room.
+    fn write_piece(&mut self, rank: u32) -> bool {
+        let Some(Operation { node, file, left, wanted, .. }) = self.operations.get(&rank) else { return false };
+        let (node, file, Wanted::Write(range)) = (*node, *file, wanted.clone()) else { return false };
+        let Some(piece) = left.front().cloned() else { return false };
+        if !self.has_room(rank, node, &piece) {
+            return false;
+        }
+        self.put(node, &piece);
+        self.grows(node, file, range.end);
+        let Some(operation) = self.operations.get_mut(&rank) else { return false };
+        operation.left.pop_front();
+        let is_last = operation.left.is_empty();
+        operation.stage = if is_last { Stage::End } else { Stage::Lock };
+        // A lock of an object is needed no longer than its piece; one of the file guards all of them.
+        operation.pinned.retain(|resource| matches!(resource, Resource::File(_)));
+        if let Some((resource @ Resource::Object(_), _)) = self.lock_for(file, &range, &piece) {
+            self.unpin(rank, node, resource);
+        }
+        self.let_next_in(node, piece.object);
+        true
+    }
+
+    /// A client has written up to here.
+    fn grows(&mut self, node: u32, file: u32, end: u64) {
+        let state = &mut self.files[file as usize];
+        state.size = state.size.max(end);
+        if state.writer == Some(node) {
+            return;
+        }
+        state.writer = Some(node);
+        state.changes += 1;
+        let changes = state.changes;
+        // It knows of its own changes, and no more of others' than before.
+        let seen = self.client(node).seen.entry(file).or_default();
+        if *seen + 1 == changes {
+            *seen = changes;
+        }
+    }
+
+    fn fetch_all(&mut self, rank: u32) -> bool {
+        let Some(Operation { node, file, left, wanted, .. }) = self.operations.get_mut(&rank) else {
+            return false;
+        };
+        let (node, file, Wanted::Read(range)) = (*node, *file, wanted.clone()) else { return false };
+        let left = std::mem::take(left);
+        let page = self.costs.client.cache.as_ref().map_or(1, |cache| cache.page);
+        let mut count = 0;
+        for piece in left {
+            let File { stripes, size, .. } = &self.files[file as usize];
+            let (end, whole) = (stripes.len(piece.object, *size), whole_pages(&piece.range, page));
+            let whole = Piece { object: piece.object, range: whole.start..whole.end.min(end) };
+            count += self.fetch(node, &whole, Some(Waiter::Operation(rank)));
+        }
+        self.go_to(rank, Stage::End, count);
+        self.look_ahead(rank, node, file, &range);
+        count == 0
+    }
+
+    /// Who reads on where it stopped gets what follows before it asks for it: twice as much each time.
+    fn look_ahead(&mut self, rank: u32, node: u32, file: u32, range: &Range<u64>) {
+        let request = self.costs.client.request;
+        let most = self.costs.client.cache.as_ref().map_or(0, |cache| cache.read_ahead);
+        let ahead = self.read_ahead.entry((rank, file)).or_default();
+        if range.start == ahead.next {
+            ahead.window = (2 * ahead.window).max(request).min(most);
+        } else {
+            (ahead.window, ahead.until) = (0, 0);
+        }
+        ahead.next = range.end;
+        // In whole requests, so that each read does not ask for a little more.
+        let target = range.end.saturating_add(ahead.window) / request * request;
+        let wanted = ahead.until.max(range.end)..target.min(self.files[file as usize].size);
+        if wanted.is_empty() {
+            return;
+        }
+        ahead.until = target;
+        for piece in self.files[file as usize].stripes.objects(&wanted) {
+            for range in self.readable(node, file, &wanted, &piece) {
+                self.fetch(node, &Piece { object: piece.object, range }, None);
+            }
+        }
+    }
+
+    /// What of a piece a client may read with the locks that it has: nobody asks for a lock to read ahead.
+    fn readable(&mut self, node: u32, file: u32, wanted: &Range<u64>, piece: &Piece) -> Vec<Range<u64>> {
+        let Some((resource, range)) = self.lock_for(file, wanted, piece) else { return vec![piece.range.clone()] };
+        let locks = self.client(node).locks.entry(resource).or_default();
+        match resource {
+            Resource::Object(_) => locks.readable().within(&piece.range),
+            Resource::File(_) if locks.readable().covers(&range) => vec![piece.range.clone()],
+            Resource::File(_) => Vec::new(),
+        }
+    }
+
+    fn request_all(&mut self, rank: u32) -> bool {
+        let Some(Operation { node, file, left, wanted, .. }) = self.operations.get_mut(&rank) else {
+            return false;
+        };
+        let (node, file, wanted) = (*node, *file, wanted.clone());
+        let left = std::mem::take(left);
+        let moves = if let Wanted::Write(range) = wanted {
+            self.grows(node, file, range.end);
+            Moves::Writes
+        } else {
+            Moves::Reads
+        };
+        let waiter = Some(Waiter::Operation(rank));
+        let count = left.into_iter().map(|piece| self.request(node, piece, moves, waiter)).sum();
+        self.go_to(rank, Stage::End, count)
+    }
+
+    fn sync_all(&mut self, rank: u32) -> bool {
+        let Some(Operation { node, file, wanted, .. }) = self.operations.get(&rank) else { return false };
+        let (node, file) = (*node, *file);
+        let next = if *wanted == Wanted::Close { Stage::Metadata } else { Stage::End };
+        let objects = self.client(node).unsynced(file);
+        let waits_for = objects.len() as u32;
+        objects.into_iter().for_each(|object| self.sync(node, object, Waiter::Operation(rank)));
+        self.go_to(rank, next, waits_for)
+    }
+
+    fn ask_metadata(&mut self, rank: u32) -> bool {
+        let Some(Operation { node, file, .. }) = self.operations.get(&rank) else { return false };
+        let (node, to) = (*node, self.metadata_node(*file));
+        if self.metadata_time(rank) > Duration::ZERO {
+            self.send(node, to, 0, Message::Metadata(rank));
+            return false;
+        }
+        self.go_to(rank, Stage::End, 0)
+    }
+
+    /// A rank's operation is at its metadata server.
+    pub(super) fn serve_metadata(&mut self, rank: u32) {
+        let (time, Some(operation)) = (self.metadata_time(rank), self.operations.get(&rank)) else { return };
+        let done = self.metadata.serve(self.now, operation.file, time);
+        self.wake(done, Wake::MetadataDone(rank));
+    }
+
+    /// That is done with it.
+    pub(super) fn answer_metadata(&mut self, rank: u32) {
+        let Some(Operation { node, file, .. }) = self.operations.get(&rank) else { return };
+        let (from, to) = (self.metadata_node(*file), *node);
+        self.send(from, to, 0, Message::MetadataAnswer(rank));
+    }
+
+    /// How long it keeps the server busy.
+    fn metadata_time(&self, rank: u32) -> Duration {
+        let costs = &self.costs.metadata;
+        match self.operations.get(&rank).map(|operation| &operation.wanted) {
+            Some(Wanted::Open { makes: true }) => {
+                let sum = costs.open.picoseconds().saturating_add(costs.create.picoseconds());
+                Duration::from_picoseconds(sum)
+            }
+            Some(Wanted::Open { makes: false }) => costs.open,
+            Some(Wanted::Close) => costs.close,
+            Some(Wanted::Resize) => costs.resize,
+            Some(Wanted::Lock) => costs.lock,
+            _ => Duration::ZERO,
+        }
+    }
+
+    fn metadata_node(&self, file: u32) -> u32 {
+        self.server_nodes[self.metadata.server_of(file) as usize % self.server_nodes.len()]
+    }
+
+    /// A rank's operation is done.
+    pub(super) fn end(&mut self, rank: u32) {
+        let Some(Operation { node, file, wanted, pinned, .. }) = self.operations.remove(&rank) else { return };
+        pinned.into_iter().for_each(|resource| self.unpin(rank, node, resource));
+        if matches!(wanted, Wanted::Open { .. }) && self.costs.locks.is_none() {
+            self.look_for_changes(node, file);
+        }
+        self.actions.push(Action::Done { rank });
+    }
+
+    /// Without locks, a client learns at an open that others have changed a file: what it has of it is old.
+    fn look_for_changes(&mut self, node: u32, file: u32) {
+        let changes = self.files[file as usize].changes;
+        let client = self.client(node);
+        if client.seen.insert(file, changes).unwrap_or(0) < changes {
+            for piece in client.of_file(file) {
+                if client.is_at_rest(piece.object) {
+                    client.drop(&piece);
+                }
+            }
+        }
+    }
+}
+
+/// Pieces of at most so many bytes: as many as go in a request.
+fn split(pieces: Vec<Piece>, most: u64) -> Vec<Piece> {
+    let mut parts = Vec::with_capacity(pieces.len());
+    for Piece { object, range } in pieces {
+        let mut start = range.start;
+        while start < range.end {
+            let end = range.end.min((start / most + 1) * most);
+            parts.push(Piece { object, range: start..end });
+            start = end;
+        }
+    }
+    parts
+}
+
+fn whole_pages(range: &Range<u64>, page: u64) -> Range<u64> {
+    range.start / page * page..range.end.div_ceil(page) * page
+}
