@@ -44,7 +44,8 @@ pub use network::{
     GraphSwitch, Link, Network, Pipeline, Reuse, Switching, Topology, Wormhole, circuit,
 };
 pub use parallel::{
-    Client, ClientCache, Component, ExtentLocks, Grant, LocksOn, Metadata, ObjectServers, ParallelFiles, Yields,
+    Client, ClientCache, Component, ExtentLocks, Grant, LocksOn, Metadata, ObjectServers, ParallelFiles,
+    Yields,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};
 pub use shared_files::{ClientLocks, Exclusive, SharedFiles};

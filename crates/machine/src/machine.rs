@@ -480,7 +480,11 @@ fn optional_duration(key: &'static str, section: &mut Section<'_>) -> Result<Dur
     if section.has(key) { section.duration(key, "1000 s") } else { Ok(Duration::ZERO) }
 }
 
-pub(crate) fn io_nodes(mut section: Section<'_>, nodes: u32, may_share: bool) -> Result<IoNodes, MachineError> {
+pub(crate) fn io_nodes(
+    mut section: Section<'_>,
+    nodes: u32,
+    may_share: bool,
+) -> Result<IoNodes, MachineError> {
     let placements =
         [("distributed", IoNodePlacement::Distributed), ("clustered", IoNodePlacement::Clustered)];
     let io = IoNodes {

@@ -211,7 +211,12 @@ impl ParallelFiles {
             writeln!(out, "components = [")?;
             for Component { to, strip, stripe_count } in &self.components {
                 let count = stripe_count.map_or(String::new(), |count| format!(", stripe-count = {count}"));
-                writeln!(out, "    {{ to = \"{}\", strip = \"{}\"{count} }},", size_text(*to), size_text(*strip))?;
+                writeln!(
+                    out,
+                    "    {{ to = \"{}\", strip = \"{}\"{count} }},",
+                    size_text(*to),
+                    size_text(*strip)
+                )?;
             }
             writeln!(out, "]")?;
         }
@@ -439,7 +444,8 @@ lock = "1 ms"
 
     #[test]
     fn it_is_read_and_written() {
-        let optional = ["stripe-count = 3\n", "threads = 16\n", "link = \"400 MB/s\"\n", "memory = \"64 MiB\"\n"];
+        let optional =
+            ["stripe-count = 3\n", "threads = 16\n", "link = \"400 MB/s\"\n", "memory = \"64 MiB\"\n"];
         let least = optional.iter().fold(STORAGE.to_owned(), |text, line| text.replace(line, ""));
         let without_locks = without(STORAGE, "[storage.locks]");
         let direct = without(&without_locks, "[storage.client.cache]");

@@ -74,7 +74,9 @@ impl Engine<'_> {
         let actions = self.parallel.as_mut().map(|files| std::mem::take(&mut files.actions));
         for action in actions.into_iter().flatten() {
             match action {
-                Action::Send { from, to, bytes, message } => self.ship(from, to, bytes, Cargo::Files(message)),
+                Action::Send { from, to, bytes, message } => {
+                    self.ship(from, to, bytes, Cargo::Files(message))
+                }
                 Action::Wake { at, wake } => self.events.add(at, Happening::Files(wake)),
                 Action::Done { rank } => self.events.add(self.now, Happening::Resume(rank)),
             }

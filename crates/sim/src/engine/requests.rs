@@ -555,10 +555,7 @@ impl Engine<'_> {
     pub(super) fn control_bytes(&self) -> u64 {
         match &self.machine.storage {
             Storage::IoNodes { request, .. } => *request,
-            Storage::Local { .. }
-            | Storage::Shared(_)
-            | Storage::Parallel(_)
-            | Storage::Striped { .. } => 0,
+            Storage::Local { .. } | Storage::Shared(_) | Storage::Parallel(_) | Storage::Striped { .. } => 0,
         }
     }
 

@@ -117,7 +117,8 @@ impl Client {
 
     /// The objects of a file with writes that were not made durable.
     pub(super) fn unsynced(&self, file: u32) -> Vec<ObjectId> {
-        let objects = self.objects.iter().filter(|(object, has)| object.file == file && has.written > has.synced);
+        let objects =
+            self.objects.iter().filter(|(object, has)| object.file == file && has.written > has.synced);
         objects.map(|(object, _)| *object).collect()
     }
 
@@ -245,7 +246,8 @@ impl ParallelFiles {
         let target = self.target_of(piece.object);
         let (Piece { object: id, range }, waiters) = (piece.clone(), waiter.into_iter().collect());
         let written = self.client(node).objects.entry(id).or_default().written;
-        let transfer = self.transfers.insert(Transfer { client: node, piece, target, moves, written, waiters });
+        let transfer =
+            self.transfers.insert(Transfer { client: node, piece, target, moves, written, waiters });
         let client = self.client(node);
         client.objects.entry(id).or_default().moving.push((transfer, range, moves));
         client.channels[target as usize].ready.push_back(transfer);

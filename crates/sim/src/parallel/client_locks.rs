@@ -141,7 +141,8 @@ impl ParallelFiles {
 
     /// The server of a lock has read a client's wish for it.
     pub(super) fn wish_read(&mut self, id: u32) {
-        let (LockWord::Wish(resource, wish), Some(costs)) = (self.lock_words[id].clone(), self.costs.locks) else {
+        let (LockWord::Wish(resource, wish), Some(costs)) = (self.lock_words[id].clone(), self.costs.locks)
+        else {
             return;
         };
         self.lock_words.remove(id);
@@ -191,12 +192,19 @@ impl ParallelFiles {
     fn guarded(&self, resource: Resource, range: &Range<u64>) -> Vec<Piece> {
         match resource {
             Resource::Object(object) => vec![Piece { object, range: range.clone() }],
-            Resource::File(file) => self.files[file as usize].stripes.objects(&(range.start..range.end.min(FAR))),
+            Resource::File(file) => {
+                self.files[file as usize].stripes.objects(&(range.start..range.end.min(FAR)))
+            }
         }
     }
 
     /// The lock that guards a piece of a file, and the extent of it that is needed: whole units.
-    pub(super) fn lock_for(&self, file: u32, range: &Range<u64>, piece: &Piece) -> Option<(Resource, Range<u64>)> {
+    pub(super) fn lock_for(
+        &self,
+        file: u32,
+        range: &Range<u64>,
+        piece: &Piece,
+    ) -> Option<(Resource, Range<u64>)> {
         let locks = self.costs.locks?;
         let (resource, range) = match locks.on {
             LocksOn::Objects => (Resource::Object(piece.object), &piece.range),

@@ -19,7 +19,8 @@ impl Extents {
         }
         let Range { mut start, mut end } = range;
         let mut new = end - start;
-        while let Some((&begin, &last)) = self.0.range(..=end).next_back().filter(|(_, last)| **last >= start) {
+        while let Some((&begin, &last)) = self.0.range(..=end).next_back().filter(|(_, last)| **last >= start)
+        {
             self.0.remove(&begin);
             // Those before have been taken off with the part of the extent that they lie in.
             new -= last.min(range.end).saturating_sub(begin.max(range.start));

@@ -62,8 +62,14 @@ mod tests {
         let one = Costs { servers: 4, striped_directories: false, ..costs().metadata };
         assert_eq!(last(&one, |file| format!("/shared/{file}")), 64);
         let spread = |time: u64| (16..=32).contains(&time);
-        assert!(spread(last(&one, |rank| format!("/own.{rank}/file"))), "directories are spread over the servers");
+        assert!(
+            spread(last(&one, |rank| format!("/own.{rank}/file"))),
+            "directories are spread over the servers"
+        );
         let striped = Costs { striped_directories: true, ..one };
-        assert!(spread(last(&striped, |file| format!("/shared/{file}"))), "and so are the entries of a striped one");
+        assert!(
+            spread(last(&striped, |file| format!("/shared/{file}"))),
+            "and so are the entries of a striped one"
+        );
     }
 }

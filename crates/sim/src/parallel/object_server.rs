@@ -129,7 +129,10 @@ mod tests {
         assert_eq!(done(server.write(&costs, Time(0), 0, MB)), 21);
         assert_eq!(done(server.read(&costs, Time(0), 0, MB)), 21 + 11);
         assert_eq!(done(server.read(&costs, Time(0), 1, MB)), 11);
-        assert_eq!((server.done.requests, server.done.bytes_read, server.done.bytes_written), (3, 2 * MB, MB));
+        assert_eq!(
+            (server.done.requests, server.done.bytes_read, server.done.bytes_written),
+            (3, 2 * MB, MB)
+        );
     }
 
     #[test]

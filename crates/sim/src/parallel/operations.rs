@@ -22,7 +22,9 @@ pub(crate) enum Wanted {
     Read(Range<u64>),
     Write(Range<u64>),
     /// To open the file, or to make it.
-    Open { makes: bool },
+    Open {
+        makes: bool,
+    },
     Close,
     Resize,
     /// To have, or give back, a lock of the program.
@@ -84,7 +86,9 @@ impl ParallelFiles {
         self.now = now;
         let (state, client) = (&self.files[file as usize], &self.costs.client);
         let left = match &wanted {
-            Wanted::Write(range) if client.cache.is_some() => split(state.stripes.pieces(range), client.request),
+            Wanted::Write(range) if client.cache.is_some() => {
+                split(state.stripes.pieces(range), client.request)
+            }
             Wanted::Write(range) => state.stripes.objects(range),
             Wanted::Read(range) => state.stripes.objects(&(range.start..range.end.min(state.size))),
             _ => Vec::new(),
@@ -199,7 +203,9 @@ impl ParallelFiles {
 
     /// What it writes next goes to its node's cache, if that has room.
     fn write_piece(&mut self, rank: u32) -> bool {
-        let Some(Operation { node, file, left, wanted, .. }) = self.operations.get(&rank) else { return false };
+        let Some(Operation { node, file, left, wanted, .. }) = self.operations.get(&rank) else {
+            return false;
+        };
         let (node, file, Wanted::Write(range)) = (*node, *file, wanted.clone()) else { return false };
         let Some(piece) = left.front().cloned() else { return false };
         if !self.has_room(rank, node, &piece) {
@@ -283,7 +289,9 @@ impl ParallelFiles {
 
     /// What of a piece a client may read with the locks that it has: nobody asks for a lock to read ahead.
     fn readable(&mut self, node: u32, file: u32, wanted: &Range<u64>, piece: &Piece) -> Vec<Range<u64>> {
-        let Some((resource, range)) = self.lock_for(file, wanted, piece) else { return vec![piece.range.clone()] };
+        let Some((resource, range)) = self.lock_for(file, wanted, piece) else {
+            return vec![piece.range.clone()];
+        };
         let locks = self.client(node).locks.entry(resource).or_default();
         match resource {
             Resource::Object(_) => locks.readable().within(&piece.range),
@@ -365,7 +373,9 @@ impl ParallelFiles {
 
     /// A rank's operation is done.
     pub(super) fn end(&mut self, rank: u32) {
-        let Some(Operation { node, file, wanted, pinned, .. }) = self.operations.remove(&rank) else { return };
+        let Some(Operation { node, file, wanted, pinned, .. }) = self.operations.remove(&rank) else {
+            return;
+        };
         pinned.into_iter().for_each(|resource| self.unpin(rank, node, resource));
         if matches!(wanted, Wanted::Open { .. }) && self.costs.locks.is_none() {
             self.look_for_changes(node, file);

@@ -46,7 +46,8 @@ impl Stripes {
     pub(super) fn new(costs: &Costs, file: u32) -> Stripes {
         let targets = costs.targets();
         let last = (u64::MAX, costs.strip, costs.stripe_count);
-        let parts = costs.components.iter().map(|part| (part.to, part.strip, part.stripe_count)).chain([last]);
+        let parts =
+            costs.components.iter().map(|part| (part.to, part.strip, part.stripe_count)).chain([last]);
         let mut begin = 0;
         let mut components = Vec::new();
         for (end, strip, count) in parts {
@@ -80,7 +81,8 @@ impl Stripes {
             for strip in part.striping.strips(common) {
                 let object = ObjectId { file: self.file, component: number, slot: strip.server };
                 let range = strip.server_offset..strip.server_offset + strip.len;
-                match pieces.last_mut().filter(|last| last.object == object && last.range.end == range.start) {
+                match pieces.last_mut().filter(|last| last.object == object && last.range.end == range.start)
+                {
                     Some(last) => last.range.end = range.end,
                     None => pieces.push(Piece { object, range }),
                 }
@@ -97,7 +99,8 @@ impl Stripes {
                 let own = |offset| part.striping.len_of_server(slot, offset);
                 let range = own(common.start)..own(common.end);
                 if !range.is_empty() {
-                    objects.push(Piece { object: ObjectId { file: self.file, component: number, slot }, range });
+                    objects
+                        .push(Piece { object: ObjectId { file: self.file, component: number, slot }, range });
                 }
             }
         }

@@ -12,6 +12,7 @@ mod flow_packets;
 mod generated;
 mod io_node;
 mod io_nodes;
+mod parallel_files;
 mod queueing;
 mod strategies;
 mod topology;
