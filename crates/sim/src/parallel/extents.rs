@@ -94,6 +94,7 @@ impl Extents {
         self.0.range(byte..).next().map(|(begin, _)| *begin)
     }
 
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.0.iter().map(|(begin, last)| *begin..*last)
     }

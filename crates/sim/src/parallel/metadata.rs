@@ -2,6 +2,8 @@
 
 use pio_machine::{Duration, Metadata as Costs};
 
+use super::operations::{Operation, Stage, Wanted};
+use super::{Message, ParallelFiles, Wake};
 use crate::kernel::{Queue, Time};
 
 /// The metadata servers at work: each one operation after the other.
@@ -34,6 +36,53 @@ impl Metadata {
     /// An operation on a file that arrives now, and keeps its server busy for so long: when it is done.
     pub(super) fn serve(&mut self, now: Time, file: u32, service: Duration) -> Time {
         self.servers[self.of_file[file as usize] as usize].serve(now, service).1
+    }
+}
+
+impl ParallelFiles {
+    /// A rank's operation goes to its metadata server, if it takes that any time. Whether it is done at once.
+    pub(super) fn ask_metadata(&mut self, rank: u32) -> bool {
+        let Some(Operation { node, file, .. }) = self.operations.get(&rank) else { return false };
+        let (node, to) = (*node, self.metadata_node(*file));
+        if self.metadata_time(rank) > Duration::ZERO {
+            self.send(node, to, 0, Message::Metadata(rank));
+            return false;
+        }
+        self.go_to(rank, Stage::End, 0)
+    }
+
+    /// A rank's operation is at its metadata server.
+    pub(super) fn serve_metadata(&mut self, rank: u32) {
+        let (time, Some(operation)) = (self.metadata_time(rank), self.operations.get(&rank)) else { return };
+        let done = self.metadata.serve(self.now, operation.file, time);
+        self.wake(done, Wake::MetadataDone(rank));
+    }
+
+    /// That is done with it.
+    pub(super) fn answer_metadata(&mut self, rank: u32) {
+        let Some(Operation { node, file, .. }) = self.operations.get(&rank) else { return };
+        let (from, to) = (self.metadata_node(*file), *node);
+        self.send(from, to, 0, Message::MetadataAnswer(rank));
+    }
+
+    /// How long it keeps the server busy.
+    fn metadata_time(&self, rank: u32) -> Duration {
+        let costs = &self.costs.metadata;
+        match self.operations.get(&rank).map(|operation| &operation.wanted) {
+            Some(Wanted::Open { makes: true }) => {
+                let sum = costs.open.picoseconds().saturating_add(costs.create.picoseconds());
+                Duration::from_picoseconds(sum)
+            }
+            Some(Wanted::Open { makes: false }) => costs.open,
+            Some(Wanted::Close) => costs.close,
+            Some(Wanted::Resize) => costs.resize,
+            Some(Wanted::Lock) => costs.lock,
+            _ => Duration::ZERO,
+        }
+    }
+
+    fn metadata_node(&self, file: u32) -> u32 {
+        self.server_nodes[self.metadata.server_of(file) as usize % self.server_nodes.len()]
     }
 }
 

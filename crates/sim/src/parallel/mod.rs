@@ -12,6 +12,7 @@ mod locks;
 mod metadata;
 mod object_server;
 mod operations;
+mod reads;
 mod stripes;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,8 @@ use client_locks::{LockWord, Resource};
 use locks::LockTable;
 use metadata::Metadata;
 use object_server::ObjectServer;
-use operations::{Operation, ReadAhead};
+use operations::Operation;
+use reads::ReadAhead;
 use stripes::Stripes;
 
 pub(crate) use operations::Wanted;

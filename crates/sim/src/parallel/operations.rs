@@ -7,13 +7,12 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use pio_machine::Duration;
 use pio_plan::Direction;
 
 use super::client::{Flushed, Moves, Waiter};
 use super::client_locks::Resource;
 use super::stripes::Piece;
-use super::{Action, File, Message, ParallelFiles, Wake};
+use super::{Action, File, ParallelFiles};
 use crate::kernel::Time;
 
 /// What a rank can want.
@@ -36,20 +35,20 @@ pub(crate) enum Wanted {
 /// A rank's operation under way.
 #[derive(Debug)]
 pub(super) struct Operation {
-    node: u32,
-    file: u32,
-    wanted: Wanted,
-    stage: Stage,
+    pub(super) node: u32,
+    pub(super) file: u32,
+    pub(super) wanted: Wanted,
+    pub(super) stage: Stage,
     /// Its strips, or parts of objects, that are still to be seen to.
-    left: VecDeque<Piece>,
+    pub(super) left: VecDeque<Piece>,
     /// Locks that it uses.
-    pinned: Vec<Resource>,
+    pub(super) pinned: Vec<Resource>,
     /// Transfers that it waits for.
-    waits_for: u32,
+    pub(super) waits_for: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// It needs a lock.
     Lock,
     /// It needs the rest of the pages of which it writes a part.
@@ -68,16 +67,6 @@ enum Stage {
     Metadata,
     /// It is done when what it waits for has come.
     End,
-}
-
-/// How a rank reads a file.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ReadAhead {
-    /// Where it goes on, if it reads forwards.
-    next: u64,
-    window: u64,
-    /// How far has been fetched.
-    until: u64,
 }
 
 impl ParallelFiles {
@@ -147,7 +136,7 @@ impl ParallelFiles {
     }
 
     /// What is next, once so many transfers have come. Whether that is at once.
-    fn go_to(&mut self, rank: u32, stage: Stage, waits_for: u32) -> bool {
+    pub(super) fn go_to(&mut self, rank: u32, stage: Stage, waits_for: u32) -> bool {
         if let Some(operation) = self.operations.get_mut(&rank) {
             (operation.stage, operation.waits_for) = (stage, waits_for);
         }
@@ -243,63 +232,6 @@ impl ParallelFiles {
         }
     }
 
-    fn fetch_all(&mut self, rank: u32) -> bool {
-        let Some(Operation { node, file, left, wanted, .. }) = self.operations.get_mut(&rank) else {
-            return false;
-        };
-        let (node, file, Wanted::Read(range)) = (*node, *file, wanted.clone()) else { return false };
-        let left = std::mem::take(left);
-        let page = self.costs.client.cache.as_ref().map_or(1, |cache| cache.page);
-        let mut count = 0;
-        for piece in left {
-            let File { stripes, size, .. } = &self.files[file as usize];
-            let (end, whole) = (stripes.len(piece.object, *size), whole_pages(&piece.range, page));
-            let whole = Piece { object: piece.object, range: whole.start..whole.end.min(end) };
-            count += self.fetch(node, &whole, Some(Waiter::Operation(rank)));
-        }
-        self.go_to(rank, Stage::End, count);
-        self.look_ahead(rank, node, file, &range);
-        count == 0
-    }
-
-    /// Who reads on where it stopped gets what follows before it asks for it: twice as much each time.
-    fn look_ahead(&mut self, rank: u32, node: u32, file: u32, range: &Range<u64>) {
-        let request = self.costs.client.request;
-        let most = self.costs.client.cache.as_ref().map_or(0, |cache| cache.read_ahead);
-        let ahead = self.read_ahead.entry((rank, file)).or_default();
-        if range.start == ahead.next {
-            ahead.window = (2 * ahead.window).max(request).min(most);
-        } else {
-            (ahead.window, ahead.until) = (0, 0);
-        }
-        ahead.next = range.end;
-        // In whole requests, so that each read does not ask for a little more.
-        let target = range.end.saturating_add(ahead.window) / request * request;
-        let wanted = ahead.until.max(range.end)..target.min(self.files[file as usize].size);
-        if wanted.is_empty() {
-            return;
-        }
-        ahead.until = target;
-        for piece in self.files[file as usize].stripes.objects(&wanted) {
-            for range in self.readable(node, file, &wanted, &piece) {
-                self.fetch(node, &Piece { object: piece.object, range }, None);
-            }
-        }
-    }
-
-    /// What of a piece a client may read with the locks that it has: nobody asks for a lock to read ahead.
-    fn readable(&mut self, node: u32, file: u32, wanted: &Range<u64>, piece: &Piece) -> Vec<Range<u64>> {
-        let Some((resource, range)) = self.lock_for(file, wanted, piece) else {
-            return vec![piece.range.clone()];
-        };
-        let locks = self.client(node).locks.entry(resource).or_default();
-        match resource {
-            Resource::Object(_) => locks.readable().within(&piece.range),
-            Resource::File(_) if locks.readable().covers(&range) => vec![piece.range.clone()],
-            Resource::File(_) => Vec::new(),
-        }
-    }
-
     fn request_all(&mut self, rank: u32) -> bool {
         let Some(Operation { node, file, left, wanted, .. }) = self.operations.get_mut(&rank) else {
             return false;
@@ -325,50 +257,6 @@ impl ParallelFiles {
         let waits_for = objects.len() as u32;
         objects.into_iter().for_each(|object| self.sync(node, object, Waiter::Operation(rank)));
         self.go_to(rank, next, waits_for)
-    }
-
-    fn ask_metadata(&mut self, rank: u32) -> bool {
-        let Some(Operation { node, file, .. }) = self.operations.get(&rank) else { return false };
-        let (node, to) = (*node, self.metadata_node(*file));
-        if self.metadata_time(rank) > Duration::ZERO {
-            self.send(node, to, 0, Message::Metadata(rank));
-            return false;
-        }
-        self.go_to(rank, Stage::End, 0)
-    }
-
-    /// A rank's operation is at its metadata server.
-    pub(super) fn serve_metadata(&mut self, rank: u32) {
-        let (time, Some(operation)) = (self.metadata_time(rank), self.operations.get(&rank)) else { return };
-        let done = self.metadata.serve(self.now, operation.file, time);
-        self.wake(done, Wake::MetadataDone(rank));
-    }
-
-    /// That is done with it.
-    pub(super) fn answer_metadata(&mut self, rank: u32) {
-        let Some(Operation { node, file, .. }) = self.operations.get(&rank) else { return };
-        let (from, to) = (self.metadata_node(*file), *node);
-        self.send(from, to, 0, Message::MetadataAnswer(rank));
-    }
-
-    /// How long it keeps the server busy.
-    fn metadata_time(&self, rank: u32) -> Duration {
-        let costs = &self.costs.metadata;
-        match self.operations.get(&rank).map(|operation| &operation.wanted) {
-            Some(Wanted::Open { makes: true }) => {
-                let sum = costs.open.picoseconds().saturating_add(costs.create.picoseconds());
-                Duration::from_picoseconds(sum)
-            }
-            Some(Wanted::Open { makes: false }) => costs.open,
-            Some(Wanted::Close) => costs.close,
-            Some(Wanted::Resize) => costs.resize,
-            Some(Wanted::Lock) => costs.lock,
-            _ => Duration::ZERO,
-        }
-    }
-
-    fn metadata_node(&self, file: u32) -> u32 {
-        self.server_nodes[self.metadata.server_of(file) as usize % self.server_nodes.len()]
     }
 
     /// A rank's operation is done.
@@ -411,6 +299,6 @@ fn split(pieces: Vec<Piece>, most: u64) -> Vec<Piece> {
     parts
 }
 
-fn whole_pages(range: &Range<u64>, page: u64) -> Range<u64> {
+pub(super) fn whole_pages(range: &Range<u64>, page: u64) -> Range<u64> {
     range.start / page * page..range.end.div_ceil(page) * page
 }
