@@ -12,7 +12,7 @@ use pio_plan::Direction;
 use super::client::{Flushed, Moves, Waiter};
 use super::client_locks::Resource;
 use super::stripes::Piece;
-use super::{Action, File, ParallelFiles};
+use super::{Action, FAR, File, ParallelFiles};
 use crate::kernel::Time;
 
 /// What a rank can want.
@@ -73,6 +73,13 @@ impl ParallelFiles {
     /// A rank wants something of a file. It wants nothing else until that is done.
     pub(crate) fn want(&mut self, now: Time, rank: u32, node: u32, file: u32, wanted: Wanted) {
         self.now = now;
+        // Behind an exbibyte no file goes on: so sums of offsets do not overflow.
+        let near = |range: Range<u64>| range.start.min(FAR)..range.end.min(FAR);
+        let wanted = match wanted {
+            Wanted::Read(range) => Wanted::Read(near(range)),
+            Wanted::Write(range) => Wanted::Write(near(range)),
+            other => other,
+        };
         let (state, client) = (&self.files[file as usize], &self.costs.client);
         let left = match &wanted {
             Wanted::Write(range) if client.cache.is_some() => {
@@ -89,7 +96,8 @@ impl ParallelFiles {
             Wanted::Close if client.cache.as_ref().is_some_and(|cache| cache.flush_on_close) => Stage::Flush,
             Wanted::Open { .. } | Wanted::Close | Wanted::Resize | Wanted::Lock => Stage::Metadata,
         };
-        let stage = if left.is_empty() && matches!(stage, Stage::Lock) { Stage::End } else { stage };
+        let moves = matches!(stage, Stage::Lock | Stage::Request);
+        let stage = if moves && left.is_empty() { Stage::End } else { stage };
         let left = left.into();
         let operation = Operation { node, file, wanted, stage, left, pinned: Vec::new(), waits_for: 0 };
         self.operations.insert(rank, operation);

@@ -216,6 +216,13 @@ fn requests_without_a_cache_take_the_network_and_the_device() {
 }
 
 #[test]
+fn what_is_behind_all_files_is_not_moved() {
+    let wanted = [(0, 0, 0, write(u64::MAX - 1..u64::MAX)), (0, 1, 1, read(u64::MAX - 1..u64::MAX))];
+    assert_eq!(in_ms(&locked(LOCKS), wanted.clone()), [0, 0]);
+    assert_eq!(in_ms(&costs(), wanted), [0, 0]);
+}
+
+#[test]
 fn targets_work_side_by_side() {
     let mut costs = costs();
     (costs.io.count, costs.servers.targets) = (2, 2);
@@ -405,7 +412,9 @@ fn who_gives_back_a_side_goes_on_in_the_other_without_waiting() {
         let mut run = Run::new(&locked(ExtentLocks { yields: Yields::Extent, ..LOCKS }));
         run.think = 4;
         for rank in [0, 1] {
-            run.program(rank, rank, 0, (0..pieces).map(|number| piece(number + 100 * u64::from(rank))));
+            // Whole pages: nothing need be read for them.
+            let places = (0..pieces).map(|number| 1000 * (number + 100 * u64::from(rank)));
+            run.program(rank, rank, 0, places.map(|start| write(start..start + 1000)));
         }
         run.finish();
         run.next_ms() - pieces * run.think
