@@ -1,12 +1,18 @@
-//! The descriptions that come with us: `machines/*.toml`.
+//! The descriptions that come with us: `machines/*.toml` and `machines/parallel/*.toml`.
 
 use crate::error::MachineError;
 use crate::machine::Machine;
 
 const TEXTS: &[(&str, &str)] = &[
+    ("beegfs", include_str!("../../../machines/parallel/beegfs.toml")),
+    ("burst-buffer", include_str!("../../../machines/parallel/burst-buffer.toml")),
+    ("daos", include_str!("../../../machines/parallel/daos.toml")),
     ("dragonfly-2048", include_str!("../../../machines/dragonfly-2048.toml")),
     ("fly-64", include_str!("../../../machines/fly-64.toml")),
+    ("gpfs", include_str!("../../../machines/parallel/gpfs.toml")),
     ("infiniband-nthu", include_str!("../../../machines/infiniband-nthu.toml")),
+    ("lustre", include_str!("../../../machines/parallel/lustre.toml")),
+    ("nfs", include_str!("../../../machines/parallel/nfs.toml")),
     ("paragon-caltech", include_str!("../../../machines/paragon-caltech.toml")),
     ("pios-64", include_str!("../../../machines/pios-64.toml")),
     ("qsnet-64", include_str!("../../../machines/qsnet-64.toml")),
@@ -44,8 +50,8 @@ mod tests {
         let message = find("cray").unwrap_err().to_string();
         assert_eq!(
             message,
-            "no machine 'cray' (a path of a .toml file, or one of: dragonfly-2048, fly-64, infiniband-nthu, \
-             paragon-caltech, pios-64, qsnet-64, sp-argonne, tree-64)"
+            "no machine 'cray' (a path of a .toml file, or one of: beegfs, burst-buffer, daos, dragonfly-2048, \
+             fly-64, gpfs, infiniband-nthu, lustre, nfs, paragon-caltech, pios-64, qsnet-64, sp-argonne, tree-64)"
         );
     }
 }

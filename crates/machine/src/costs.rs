@@ -8,6 +8,7 @@ use std::fmt;
 
 use crate::machine::{CallCost, Copy, Machine, Service, Storage};
 use crate::mpi_io::{LibraryCosts, Together};
+use crate::parallel::{Metadata, ParallelFiles};
 use crate::quantity::{Bandwidth, Duration};
 
 /// A cost in a description.
@@ -69,6 +70,11 @@ impl Factor {
         }
     }
 
+    fn service(self, service: &mut Service) {
+        self.time(&mut service.request);
+        self.rate(&mut service.bandwidth);
+    }
+
     fn copy(self, copy: &mut Copy) {
         self.rate(&mut copy.bandwidth);
         self.time(&mut copy.piece);
@@ -121,7 +127,7 @@ fn services(machine: &mut Machine) -> Option<(&mut Service, &mut Service)> {
     match &mut machine.storage {
         Storage::Striped { read, write, .. } => Some((read, write)),
         Storage::Shared(files) => Some((&mut files.read, &mut files.write)),
-        Storage::Local { .. } | Storage::IoNodes { .. } => None,
+        Storage::Local { .. } | Storage::Parallel(_) | Storage::IoNodes { .. } => None,
     }
 }
 
@@ -130,8 +136,13 @@ fn directory(machine: &mut Machine) -> Vec<&mut Duration> {
         Storage::Striped { open, close, resize, .. } => vec![open, close, resize],
         Storage::IoNodes { open, close, .. } => vec![open, close],
         Storage::Shared(files) => vec![&mut files.open, &mut files.close, &mut files.resize],
-        Storage::Local { .. } => Vec::new(),
+        Storage::Local { .. } | Storage::Parallel(_) => Vec::new(),
     }
+}
+
+/// A parallel file system, if files are in one.
+fn parallel(machine: &mut Machine) -> Option<&mut ParallelFiles> {
+    if let Storage::Parallel(files) = &mut machine.storage { Some(files) } else { None }
 }
 
 fn server_pieces(machine: &mut Machine, factor: Factor) {
@@ -209,8 +220,7 @@ const COSTS: &[Cost] = &[
         keys: "storage.read",
         scale: |machine, factor| {
             if let Some((read, _)) = services(machine) {
-                factor.time(&mut read.request);
-                factor.rate(&mut read.bandwidth);
+                factor.service(read);
             }
         },
     },
@@ -218,8 +228,7 @@ const COSTS: &[Cost] = &[
         keys: "storage.write",
         scale: |machine, factor| {
             if let Some((_, write)) = services(machine) {
-                factor.time(&mut write.request);
-                factor.rate(&mut write.bandwidth);
+                factor.service(write);
             }
         },
     },
@@ -228,6 +237,40 @@ const COSTS: &[Cost] = &[
         scale: |machine, factor| directory(machine).into_iter().for_each(|time| factor.time(time)),
     },
     Cost { keys: "storage.pieces", scale: server_pieces },
+    Cost {
+        keys: "storage.servers.read",
+        scale: |machine, factor| {
+            parallel(machine).into_iter().for_each(|files| factor.service(&mut files.servers.read));
+        },
+    },
+    Cost {
+        keys: "storage.servers.write",
+        scale: |machine, factor| {
+            parallel(machine).into_iter().for_each(|files| factor.service(&mut files.servers.write));
+        },
+    },
+    Cost {
+        keys: "storage.servers.journal",
+        scale: |machine, factor| {
+            parallel(machine).into_iter().for_each(|files| factor.time(&mut files.servers.journal));
+        },
+    },
+    Cost {
+        keys: "storage.locks.request, callback",
+        scale: |machine, factor| {
+            for locks in parallel(machine).into_iter().flat_map(|files| &mut files.locks) {
+                factor.times([&mut locks.request, &mut locks.callback]);
+            }
+        },
+    },
+    Cost {
+        keys: "storage.metadata",
+        scale: |machine, factor| {
+            let Some(files) = parallel(machine) else { return };
+            let Metadata { open, create, close, resize, lock, .. } = &mut files.metadata;
+            factor.times([open, create, close, resize, lock]);
+        },
+    },
     Cost {
         keys: "mpi-io.own.call",
         scale: |machine, factor| own(machine).into_iter().for_each(|costs| factor.time(&mut costs.call)),

@@ -43,6 +43,7 @@ impl Machine {
                 writeln!(out, "\n[storage]\nkind = \"local\"\nexclusive-writes = {exclusive_writes}")?;
             }
             Storage::Shared(files) => files.write(out)?,
+            Storage::Parallel(files) => files.write(&io_text(&files.io), out)?,
             Storage::Striped { io, strip, read, write, open, close, resize, pieces, takes_views, memory } => {
                 writeln!(out, "\n[storage]\nkind = \"striped\"\n{}", io_text(io))?;
                 writeln!(out, "strip = \"{}\"", size_text(*strip))?;

@@ -21,6 +21,7 @@ mod machine;
 mod mpi_io;
 mod network;
 mod overrides;
+mod parallel;
 mod quantity;
 mod section;
 mod shared_files;
@@ -42,6 +43,10 @@ pub use network::{
     Adapter, Allocator, Arbitration, CentralQueue, Choice, Congestion, Dragonfly, DragonflyRouting, FatTree,
     Flow, FlowRoutes, GraphSwitch, Link, Network, Pipeline, Rails, Reuse, Switching, Topology, Wormhole,
     circuit,
+};
+pub use parallel::{
+    Client, ClientCache, Component, ExtentLocks, Grant, LocksOn, Metadata, ObjectServers, ParallelFiles,
+    Yields,
 };
 pub use quantity::{Bandwidth, Duration, parse_size};
 pub use shared_files::{ClientLocks, Exclusive, SharedFiles};

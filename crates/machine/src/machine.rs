@@ -10,6 +10,7 @@ use crate::io_node::IoNode;
 use crate::keys;
 use crate::mpi_io::MpiIo;
 use crate::network::Network;
+use crate::parallel::ParallelFiles;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::{Section, Source, read_file};
 use crate::shared_files::SharedFiles;
@@ -93,6 +94,8 @@ pub enum Storage {
     },
     /// In a file system that the nodes share, of which only its answers are known.
     Shared(Box<SharedFiles>),
+    /// In a parallel file system, of which the parts are known.
+    Parallel(Box<ParallelFiles>),
     /// On I/O nodes, dealt out in strips.
     Striped {
         /// The nodes that serve.
@@ -140,6 +143,7 @@ impl Storage {
         match self {
             Storage::Local { .. } | Storage::Shared(_) => None,
             Storage::Striped { io, .. } | Storage::IoNodes { io, .. } => Some(io),
+            Storage::Parallel(files) => Some(&files.io),
         }
     }
 
@@ -158,6 +162,7 @@ impl Storage {
         match self {
             Storage::Local { .. } | Storage::Shared(_) => None,
             Storage::Striped { strip, .. } | Storage::IoNodes { strip, .. } => Some(*strip),
+            Storage::Parallel(files) => Some(files.strip),
         }
     }
 }
@@ -287,7 +292,7 @@ pub(crate) const MOST_NODES: u32 = 1 << 20;
 const MOST_CORES: u32 = 4096;
 /// No processor takes longer for a piece.
 const MOST_OF_A_PIECE: &str = "1 s";
-const STRIPS: std::ops::RangeInclusive<u64> = 512..=1 << 30;
+pub(crate) const STRIPS: std::ops::RangeInclusive<u64> = 512..=1 << 30;
 
 impl Machine {
     /// Reads a description from a file.
@@ -427,18 +432,21 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
     enum Kind {
         Local,
         Shared,
+        Parallel,
         Striped,
         IoNodes,
     }
     let kinds = [
         ("local", Kind::Local),
         ("shared", Kind::Shared),
+        ("parallel", Kind::Parallel),
         ("striped", Kind::Striped),
         ("io-nodes", Kind::IoNodes),
     ];
     let storage = match section.word("kind", &kinds)? {
         Kind::Local => Storage::Local { exclusive_writes: section.flag("exclusive-writes")? },
         Kind::Shared => Storage::Shared(Box::new(SharedFiles::read(&mut section)?)),
+        Kind::Parallel => Storage::Parallel(Box::new(ParallelFiles::read(&mut section, nodes)?)),
         Kind::Striped => Storage::Striped {
             io: io_nodes(section.section("io")?, nodes, true)?,
             strip: section.size("strip", STRIPS)?,
@@ -479,7 +487,11 @@ fn optional_duration(key: &'static str, section: &mut Section<'_>) -> Result<Dur
     if section.has(key) { section.duration(key, "1000 s") } else { Ok(Duration::ZERO) }
 }
 
-fn io_nodes(mut section: Section<'_>, nodes: u32, may_share: bool) -> Result<IoNodes, MachineError> {
+pub(crate) fn io_nodes(
+    mut section: Section<'_>,
+    nodes: u32,
+    may_share: bool,
+) -> Result<IoNodes, MachineError> {
     let placements =
         [("distributed", IoNodePlacement::Distributed), ("clustered", IoNodePlacement::Clustered)];
     let io = IoNodes {

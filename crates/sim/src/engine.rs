@@ -24,6 +24,7 @@ mod meetings;
 mod messages;
 mod operations;
 mod pages;
+mod parallel;
 mod program;
 mod requests;
 mod scattered;
@@ -40,6 +41,7 @@ use crate::io_node::IoNodeError;
 use crate::kernel::{self, Events, Simulation, Slab, Time};
 use crate::network::{self, MessageId, Network};
 use crate::output::Output;
+use crate::parallel::{Message, ParallelFiles, Wake};
 use crate::prediction::{Prediction, Tally};
 use crate::process::{Delivery, Process, Then};
 use crate::processors::{Processors, RankTurn};
@@ -174,6 +176,8 @@ struct Engine<'a> {
     threads: Option<Threads>,
     /// The file system that the nodes share, if files are in one.
     shared: Option<SharedFiles>,
+    /// The same, if its parts are known.
+    parallel: Option<ParallelFiles>,
     processors: Processors,
     network: Box<dyn Network>,
     /// What the network carries.
@@ -238,6 +242,8 @@ enum Happening {
     Placed(Part),
     /// It has picked out the pieces that go.
     Picked(Part),
+    /// A parallel file system wanted to be woken.
+    Files(Wake),
 }
 
 /// What goes from node to node.
@@ -253,6 +259,8 @@ enum Cargo {
     Directory(u32, Duration),
     /// Its answer.
     DirectoryAnswer(u32),
+    /// What the nodes of a parallel file system send each other.
+    Files(Message),
 }
 
 struct FileState {
@@ -361,6 +369,7 @@ impl<'a> Engine<'a> {
             network: network::described(&machine.network, hardware.nodes(), &hardware.dedicated(), SEED)?,
             cargo: Slab::new(),
             shared: shared_files(machine, &made),
+            parallel: parallel::described(machine, &hardware, workload, &made),
             delivered: Vec::new(),
             served: Vec::new(),
             failure: None,
@@ -455,7 +464,10 @@ impl<'a> Engine<'a> {
             operations: self.tally.totals.into_values().collect(),
             calls: self.tally.calls,
             sizes: self.tally.sizes,
-            servers: self.hardware.servers.iter().map(|server| server.done).collect(),
+            servers: match &self.parallel {
+                Some(files) => files.done(),
+                None => self.hardware.servers.iter().map(|server| server.done).collect(),
+            },
             bytes_between_nodes: self.tally.bytes_between_nodes,
             simulated_events: self.turns,
         }
@@ -490,6 +502,12 @@ impl<'a> Engine<'a> {
             Happening::Server(server) => self.carry_on(server),
             Happening::Placed(part) => self.take_in(part),
             Happening::Picked(part) => self.send_back(part),
+            Happening::Files(wake) => {
+                if let Some(files) = &mut self.parallel {
+                    files.woken(self.now, wake);
+                }
+                self.carry_out();
+            }
         }
     }
 
@@ -543,6 +561,12 @@ impl<'a> Engine<'a> {
                 self.events.add(done, Happening::DirectoryDone(rank));
             }
             Cargo::DirectoryAnswer(rank) => self.resume(rank),
+            Cargo::Files(message) => {
+                if let Some(files) = &mut self.parallel {
+                    files.arrived(self.now, message);
+                }
+                self.carry_out();
+            }
         }
     }
 
@@ -564,6 +588,7 @@ impl<'a> Engine<'a> {
             Then::TakeFile => self.take_file_again(rank),
             Then::Issue => self.issue(rank),
             Then::Answered => self.go_on_asking(rank),
+            Then::Moved => self.moved(rank),
             Then::Complete => self.complete(rank),
             Then::Directory => self.ask_directory(rank),
             Then::Flush => self.flush(rank),

@@ -14,6 +14,8 @@ pub(crate) struct Hardware {
     /// Node of each compute node's number.
     compute: Vec<u32>,
     pub(crate) servers: Vec<Server>,
+    /// Nodes of the I/O servers, those of a parallel file system included.
+    pub(crate) io_nodes: Vec<u32>,
     directory: Queue,
 }
 
@@ -35,10 +37,12 @@ impl Hardware {
         let is_apart = |node: &u32| dedicated == 0 || servers.binary_search(node).is_err();
         let places: Vec<Option<Server>> =
             servers.iter().map(|node| Server::new(machine, *node)).collect::<Result<_, _>>()?;
+        let compute = (0..total).filter(is_apart).collect();
         Ok(Hardware {
             nodes: total,
-            compute: (0..total).filter(is_apart).collect(),
+            compute,
             servers: places.into_iter().flatten().collect(),
+            io_nodes: servers,
             directory: Queue::default(),
         })
     }

@@ -20,6 +20,7 @@ pub mod kernel;
 pub mod network;
 pub mod open_loop;
 mod output;
+mod parallel;
 mod prediction;
 mod process;
 mod processors;

@@ -137,6 +137,8 @@ pub(crate) enum Then {
     Issue,
     /// A shared file system has answered a part of a request.
     Answered,
+    /// A parallel file system has done a request.
+    Moved,
     /// The data of a request are in memory.
     Complete,
     /// The request to the directory goes off, if there is one; then the call is over.

@@ -35,7 +35,7 @@ pub fn terms(machine: &Machine) -> Terms {
         lock_s: known(files.lock_s, usual.lock_s),
         read_bytes_per_s: files.read.1,
         write_bytes_per_s: files.write.1,
-        is_remote: matches!(machine.storage, Storage::Shared(_)),
+        is_remote: matches!(machine.storage, Storage::Shared(_) | Storage::Parallel(_)),
         turn_s: known(turn.seconds(), usual.turn_s),
         together: together.collect(),
     };
@@ -89,6 +89,23 @@ impl Files {
                     write: of(&files.write, &calls.write),
                     new: NOTHING,
                     lock_s: 2.0 * files.lock.seconds(),
+                    extent_s: None,
+                }
+            }
+            Storage::Parallel(files) => {
+                // To the server and back; a file's targets work side by side, as far as a node's link lets them.
+                let network = &machine.network.link;
+                let of = |service: &Service, call: &CallCost| {
+                    let way = call.call.seconds() + 2.0 * network.latency.seconds();
+                    let (seconds, of_target) = of_service(service);
+                    let all = of_target * f64::from(files.stripe_count());
+                    (way + seconds, all.min(rate(network.bandwidth)))
+                };
+                Files {
+                    read: of(&files.servers.read, &calls.read),
+                    write: of(&files.servers.write, &calls.write),
+                    new: NOTHING,
+                    lock_s: 2.0 * (files.metadata.lock.seconds() + 2.0 * network.latency.seconds()),
                     extent_s: None,
                 }
             }

@@ -164,6 +164,7 @@ fn stored(storage: &Storage) -> Stored {
     let kind = match storage {
         Storage::Local { .. } => "local",
         Storage::Shared(_) => "shared",
+        Storage::Parallel(_) => "parallel",
         Storage::Striped { .. } => "striped",
         Storage::IoNodes { .. } => "io-nodes",
     };

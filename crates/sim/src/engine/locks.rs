@@ -6,6 +6,7 @@ use std::ops::Range;
 use pio_machine::{Duration, Storage};
 
 use super::{Cargo, Engine};
+use crate::parallel::Wanted;
 use crate::process::Then;
 use crate::workload::What;
 
@@ -51,10 +52,14 @@ fn is_free(held: &[(u32, Range<u64>)], range: &Range<u64>) -> bool {
 
 impl Engine<'_> {
     /// The word that a rank wants a lock, or is through with it, goes to where locks are kept: to the directory's node,
-    /// to the shared file system, or, where storage is local, into the kernel.
+    /// to the shared file system, to a metadata server, or, where storage is local, into the kernel.
     pub(super) fn ask_for_lock(&mut self, rank: u32, then: Then) {
         if let Storage::Shared(costs) = &self.machine.storage {
             return self.ask_shared(rank, costs.lock, then);
+        }
+        if self.parallel.is_some() {
+            let Some(file) = self.accessed_file(rank) else { return };
+            return self.want(rank, file, Wanted::Lock, then);
         }
         if self.hardware.servers.is_empty() {
             return self.compute(rank, self.machine.calls.seek, then);

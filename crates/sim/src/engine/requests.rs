@@ -14,6 +14,7 @@ use super::{Cargo, Engine, Happening};
 use crate::hardware::parts;
 use crate::io_node::IoNodeError;
 use crate::kernel::Model;
+use crate::parallel::Wanted;
 use crate::process::{Request, Requests, Running, Scattered, Then, Transfer};
 use crate::server::Part;
 use crate::workload::What;
@@ -199,6 +200,7 @@ impl Engine<'_> {
         let scattered = transfer.scattered.take();
         let striping = match self.files[file as usize].dealt {
             None if self.shared.is_some() => return self.go_on_asking(rank),
+            None if self.parallel.is_some() => return self.ask_client(rank),
             None if request.direction == Direction::Read => return self.wait_for_pages(rank),
             None => return self.wait_for_device(rank),
             Some(Dealt::ByStore(placement)) => {
@@ -495,10 +497,13 @@ impl Engine<'_> {
         if let Some(time) = self.time_in_shared_files(rank) {
             return self.ask_shared(rank, time, Then::End);
         }
+        if self.parallel.is_some() {
+            return self.ask_metadata_server(rank);
+        }
         let (open, close, resize) = match &self.machine.storage {
             Storage::Striped { open, close, resize, .. } => (*open, *close, *resize),
             Storage::IoNodes { open, close, .. } => (*open, *close, Duration::ZERO),
-            Storage::Local { .. } | Storage::Shared(_) => return self.end(rank, 0),
+            Storage::Local { .. } | Storage::Shared(_) | Storage::Parallel(_) => return self.end(rank, 0),
         };
         let service = match self.step(rank) {
             What::Open(_) => open,
@@ -527,6 +532,9 @@ impl Engine<'_> {
     pub(super) fn flush(&mut self, rank: u32) {
         let (What::Sync(handle, _) | What::Close(handle)) = self.step(rank) else { return };
         let file = self.workload.handles[handle.index()].file;
+        if self.parallel.is_some() {
+            return self.want(rank, file, Wanted::Sync, Then::End);
+        }
         let closes = matches!(self.step(rank), What::Close(_));
         let file = &mut self.files[file as usize];
         let bytes = std::mem::take(&mut file.dirty_bytes);
@@ -547,7 +555,7 @@ impl Engine<'_> {
     pub(super) fn control_bytes(&self) -> u64 {
         match &self.machine.storage {
             Storage::IoNodes { request, .. } => *request,
-            Storage::Local { .. } | Storage::Shared(_) | Storage::Striped { .. } => 0,
+            Storage::Local { .. } | Storage::Shared(_) | Storage::Parallel(_) | Storage::Striped { .. } => 0,
         }
     }
 

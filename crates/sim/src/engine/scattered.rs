@@ -95,7 +95,9 @@ impl Engine<'_> {
     fn piece_costs(&self) -> Option<&Pieces> {
         match &self.machine.storage {
             Storage::Striped { pieces, .. } => pieces.as_ref(),
-            Storage::Local { .. } | Storage::Shared(_) | Storage::IoNodes { .. } => None,
+            Storage::Local { .. } | Storage::Shared(_) | Storage::Parallel(_) | Storage::IoNodes { .. } => {
+                None
+            }
         }
     }
 }

@@ -18,7 +18,8 @@ pub(super) fn take_views(storage: &Storage, strategy: Strategy) -> bool {
         return false;
     }
     let says_so = matches!(storage, Storage::Striped { takes_views: true, .. });
-    says_so || (strategy == Strategy::Ecio && storage.io_nodes().is_some())
+    let is_file_system = matches!(storage, Storage::Parallel(_));
+    says_so || (strategy == Strategy::Ecio && storage.io_nodes().is_some() && !is_file_system)
 }
 
 /// How a file is dealt out to I/O nodes.
@@ -41,7 +42,7 @@ impl Dealt {
     }
 }
 
-/// How a new file is dealt out to the I/O nodes, if there are such. Pioscope's own servers follow the hints, and the file's
+/// How a new file is dealt out to the I/O nodes, if requests go to such by themselves.  Pioscope's own servers follow the hints, and the file's
 /// name says where it begins. On others file after file begins on the next one, so that the first strips of many small files
 /// are not all on one.
 pub(super) fn dealt(
@@ -51,6 +52,9 @@ pub(super) fn dealt(
     path: &str,
     file: usize,
 ) -> Option<Dealt> {
+    if matches!(machine.storage, Storage::Parallel(_)) {
+        return None;
+    }
     let (io, strip) = (machine.storage.io_nodes()?, machine.storage.strip()?);
     let wanted = hints.striping_unit.filter(|_| take_views(&machine.storage, strategy));
     let unit = wanted.unwrap_or(strip);

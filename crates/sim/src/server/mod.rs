@@ -34,7 +34,7 @@ enum Kind {
 }
 
 impl Server {
-    /// A server of the machine on this node; none where storage is local.
+    /// A server of the machine on this node; none where files are in a file system.
     pub(crate) fn new(machine: &Machine, node: u32) -> Result<Option<Server>, SimError> {
         let kind = match (&machine.storage, &machine.io_node) {
             (Storage::Striped { strip, read, write, memory, .. }, _) => {
@@ -46,7 +46,8 @@ impl Server {
                 let has_adapter = machine.network.has_adapters();
                 Kind::Node(Box::new(NodeServer::new(inside, has_adapter, *strip, *request, cache.as_ref())?))
             }
-            (Storage::IoNodes { .. }, None) | (Storage::Local { .. } | Storage::Shared(_), _) => {
+            (Storage::IoNodes { .. }, None)
+            | (Storage::Local { .. } | Storage::Shared(_) | Storage::Parallel(_), _) => {
                 return Ok(None);
             }
         };

@@ -3,10 +3,12 @@
 //!
 //! Easy: each rank writes a file of its own in large transfers, one behind the other. Hard: all write one file in
 //! transfers of 47 008 bytes, each rank every so many-th of them, so that none is aligned to anything. To read, a rank
-//! takes what another one wrote, so that no cache of its own helps. Left out are the barriers between the phases and the
-//! final `fsync`.
+//! takes what another one wrote, so that no cache of its own helps. Left out are the barriers between the phases. Of
+//! `phases`, `sync` is the `fsync` at the end of writing (IO500's `-e`): without it, a client's cache may keep what was
+//! written.
 
 use pio_plan::Direction;
+use pio_trace::HandleId;
 
 use super::entry::Entry;
 use super::parameter::{Kind, Parameter, Values};
@@ -19,7 +21,7 @@ const RANKS: Parameter =
 const PHASES: Parameter = Parameter {
     name: "phases",
     about: "what is done, in this order",
-    kind: Kind::Word(&["write", "read", "write-read"]),
+    kind: Kind::Word(&["write", "read", "write-read", "write-sync", "write-sync-read"]),
     default: "write-read",
 };
 const SHIFT: Parameter = Parameter {
@@ -90,7 +92,7 @@ fn easy(values: &Values) -> Result<Workload, SimError> {
         for request in 0..requests {
             programs.request(rank, handle, direction, request * transfer, transfer);
         }
-        programs.close(rank, handle);
+        end(programs, values, rank, handle, direction);
     })
 }
 
@@ -104,8 +106,16 @@ fn hard(values: &Values) -> Result<Workload, SimError> {
             let offset = (segment * ranks + u64::from(part)) * transfer;
             programs.request(rank, handle, direction, offset, transfer);
         }
-        programs.close(rank, handle);
+        end(programs, values, rank, handle, direction);
     })
+}
+
+/// The end of a rank's phase.
+fn end(programs: &mut Programs, values: &Values, rank: u32, handle: HandleId, direction: Direction) {
+    if direction == Direction::Write && values.word("phases").contains("sync") {
+        programs.sync(rank, handle);
+    }
+    programs.close(rank, handle);
 }
 
 /// Each rank in each phase: `access` gets the rank, that whose part it takes, and the direction.
@@ -116,7 +126,7 @@ fn phases(
 ) -> Result<Workload, SimError> {
     let ranks = values.ranks("ranks");
     let phases = values.word("phases");
-    values.check_calls(u64::from(ranks).saturating_mul(2 * (requests + 2)))?;
+    values.check_calls(u64::from(ranks).saturating_mul(2 * (requests + 3)))?;
     let mut programs = Programs::new(values, ranks);
     if phases.contains("write") {
         (0..ranks).for_each(|rank| access(&mut programs, rank, rank, Direction::Write));
@@ -149,6 +159,26 @@ mod tests {
             }
         }
         assert_eq!(coverage(&built("ior-hard", &[]), Direction::Write)[0].1.length, 16 * 256 * 47_008);
+    }
+
+    #[test]
+    fn who_syncs_does_so_once_behind_its_last_write() {
+        for name in ["ior-easy", "ior-hard"] {
+            let count = |phases| {
+                let workload = built(name, &[("ranks", "3"), ("phases", phases)]);
+                let steps: Vec<_> = workload.programs.iter().flatten().map(|step| &step.what).collect();
+                let syncs = steps.iter().filter(|what| matches!(what, What::Sync(..))).count();
+                let behind = steps.windows(2).filter(|pair| {
+                    let writes = matches!(pair[0], What::Request { direction: Direction::Write, .. });
+                    writes && matches!(pair[1], What::Sync(..))
+                });
+                (syncs, behind.count())
+            };
+            assert_eq!(
+                [count("write-read"), count("write-sync"), count("write-sync-read")],
+                [(0, 0), (3, 3), (3, 3)]
+            );
+        }
     }
 
     #[test]

@@ -101,6 +101,11 @@ impl Programs {
         self.call(rank, What::Close(handle));
     }
 
+    /// What was written to a file is to be durable.
+    pub(super) fn sync(&mut self, rank: u32, handle: HandleId) {
+        self.call(rank, What::Sync(handle, Call::Fsync));
+    }
+
     /// A POSIX read or write at an offset.
     pub(super) fn request(
         &mut self,

@@ -13,6 +13,7 @@ mod flow_packets;
 mod generated;
 mod io_node;
 mod io_nodes;
+mod parallel_files;
 mod queueing;
 mod rails;
 mod strategies;

@@ -1,0 +1,386 @@
+//! The client of a node: what its cache has of each object, and its requests to targets.
+//!
+//! Bytes that were written are dirty until a target has answered the request that brings them there. They go when there are
+//! enough of them in a row for a whole request, when they take too much room, when they are flushed, or when a lock is
+//! called back. [`pio_cache::Cache`] holds blocks of a fixed memory and flushes whole files; here extents come and
+//! go with locks, and what is dirty is counted by target.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use super::client_locks::{ClientLocks, Resource};
+use super::extents::Extents;
+use super::locks::overlap;
+use super::stripes::{ObjectId, Piece};
+use super::{Message, ParallelFiles, Wake};
+
+/// The client of a node.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) objects: BTreeMap<ObjectId, Object>,
+    pub(super) locks: BTreeMap<Resource, ClientLocks>,
+    channels: Vec<Channel>,
+    /// What came into the cache, the oldest first, and its bytes.
+    cached: VecDeque<Piece>,
+    cached_bytes: u64,
+    /// For each file: how often others had written it when this client opened it.
+    pub(super) seen: BTreeMap<u32, u64>,
+}
+
+/// What a client has of an object.
+#[derive(Debug, Default)]
+pub(super) struct Object {
+    /// What it can read without asking.
+    pub(super) present: Extents,
+    /// Those of these bytes that no request brings to the target yet.
+    dirty: Extents,
+    /// Requests for it under way, or that wait for others.
+    moving: Vec<(u32, Range<u64>, Moves)>,
+    /// Writes that the target has answered, and how many it had when it was last asked to make them durable.
+    written: u64,
+    synced: u64,
+}
+
+/// The way to a target.
+#[derive(Clone, Debug, Default)]
+struct Channel {
+    in_flight: u32,
+    /// Requests that wait for others to be answered.
+    ready: VecDeque<u32>,
+    /// Bytes that are newer than on the target.
+    dirty_bytes: u64,
+    /// Ranks that wait for there to be fewer.
+    wants_room: VecDeque<u32>,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moves {
+    Reads,
+    Writes,
+    /// Nothing: all that the target has is to be durable.
+    Syncs,
+}
+
+/// A request to a target.
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    client: u32,
+    piece: Piece,
+    target: u32,
+    moves: Moves,
+    /// The object's count of writes when it went.
+    written: u64,
+    /// Who waits for it.
+    waiters: Vec<Waiter>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Waiter {
+    Operation(u32),
+    Flush(u32),
+}
+
+/// Somebody waits until some dirty bytes are on their targets.
+#[derive(Clone, Debug)]
+pub(super) struct Flush {
+    left: u32,
+    then: Flushed,
+}
+
+/// What follows when they are.
+#[derive(Clone, Debug)]
+pub(super) enum Flushed {
+    /// A rank's operation goes on.
+    Operation(u32),
+    /// A lock is given back.
+    GiveBack { client: u32, resource: Resource, range: Range<u64> },
+}
+
+impl Client {
+    pub(super) fn new(targets: u32) -> Client {
+        Client {
+            objects: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            channels: vec![Channel::default(); targets as usize],
+            cached: VecDeque::new(),
+            cached_bytes: 0,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// All that it has of a file's objects.
+    pub(super) fn of_file(&self, file: u32) -> Vec<Piece> {
+        let objects = self.objects.keys().filter(|object| object.file == file);
+        objects.map(|object| Piece { object: *object, range: 0..u64::MAX }).collect()
+    }
+
+    /// The objects of a file with writes that were not made durable.
+    pub(super) fn unsynced(&self, file: u32) -> Vec<ObjectId> {
+        let objects =
+            self.objects.iter().filter(|(object, has)| object.file == file && has.written > has.synced);
+        objects.map(|(object, _)| *object).collect()
+    }
+
+    /// Whether all of an extent can be read without asking.
+    pub(super) fn has(&self, object: ObjectId, range: &Range<u64>) -> bool {
+        self.objects.get(&object).is_some_and(|object| object.present.covers(range))
+    }
+
+    /// Whether nothing of an object is newer here than on its target, or under way.
+    pub(super) fn is_at_rest(&self, object: ObjectId) -> bool {
+        self.objects.get(&object).is_none_or(|object| object.dirty.is_empty() && object.moving.is_empty())
+    }
+
+    /// Bytes of an object can be read here from now on. When the cache is full, the oldest that need not be written leave.
+    fn keep(&mut self, piece: &Piece, capacity: u64) {
+        let object = self.objects.entry(piece.object).or_default();
+        self.cached_bytes += object.present.add(piece.range.clone());
+        self.cached.push_back(piece.clone());
+        for _ in 0..self.cached.len() {
+            if self.cached_bytes <= capacity {
+                break;
+            }
+            let Some(oldest) = self.cached.pop_front() else { break };
+            let Some(object) = self.objects.get(&oldest.object) else { continue };
+            let must_stay = object.dirty.overlaps(&oldest.range)
+                || object.moving.iter().any(|(_, range, _)| overlap(range, &oldest.range));
+            if must_stay {
+                self.cached.push_back(oldest);
+            } else {
+                self.drop(&oldest);
+            }
+        }
+    }
+
+    /// Bytes of an object are here no longer.
+    pub(super) fn drop(&mut self, piece: &Piece) {
+        if let Some(object) = self.objects.get_mut(&piece.object) {
+            self.cached_bytes -= object.present.remove(piece.range.clone());
+        }
+    }
+}
+
+impl ParallelFiles {
+    /// Whether a rank may make so many bytes more dirty for the target of an object; if not, it waits until it may.
+    pub(super) fn has_room(&mut self, rank: u32, node: u32, piece: &Piece) -> bool {
+        let limit = self.costs.client.cache.as_ref().map_or(0, |cache| cache.dirty);
+        let target = self.target_of(piece.object);
+        let bytes = piece.range.end - piece.range.start;
+        let channel = &mut self.client(node).channels[target as usize];
+        let is_next = channel.wants_room.front().is_none_or(|first| *first == rank);
+        if is_next && (channel.dirty_bytes == 0 || channel.dirty_bytes + bytes <= limit) {
+            channel.wants_room.pop_front();
+            return true;
+        }
+        if !channel.wants_room.contains(&rank) {
+            channel.wants_room.push_back(rank);
+        }
+        let here: Vec<ObjectId> = self.client(node).objects.keys().copied().collect();
+        for object in here {
+            if self.target_of(object) == target {
+                self.write_out(node, &Piece { object, range: 0..u64::MAX });
+            }
+        }
+        false
+    }
+
+    /// Puts what a rank writes into its node's cache. As much of it goes to the target as makes whole requests.
+    pub(super) fn put(&mut self, node: u32, piece: &Piece) {
+        let (request, target) = (self.costs.client.request, self.target_of(piece.object));
+        let capacity = self.costs.client.cache.as_ref().map_or(0, |cache| cache.size);
+        let client = self.client(node);
+        let object = client.objects.entry(piece.object).or_default();
+        let new = object.dirty.add(piece.range.clone());
+        let mut row = object.dirty.around(piece.range.start).unwrap_or_default();
+        client.channels[target as usize].dirty_bytes += new;
+        client.keep(piece, capacity);
+        while row.end - row.start >= request {
+            let border = (row.start / request + 1) * request;
+            self.write_out(node, &Piece { object: piece.object, range: row.start..border });
+            row.start = border;
+        }
+    }
+
+    /// Who waits for room behind others tries, now that one of them has had its turn.
+    pub(super) fn let_next_in(&mut self, node: u32, object: ObjectId) {
+        let target = self.target_of(object);
+        let next = self.client(node).channels[target as usize].wants_room.front().copied();
+        if let Some(rank) = next {
+            self.go_on(rank);
+        }
+    }
+
+    /// What is dirty of an object goes to its target.
+    pub(super) fn write_out(&mut self, node: u32, piece: &Piece) {
+        let Some(object) = self.client(node).objects.get_mut(&piece.object) else { return };
+        let dirty = object.dirty.within(&piece.range);
+        object.dirty.remove(piece.range.clone());
+        for range in dirty {
+            self.request(node, Piece { object: piece.object, range }, Moves::Writes, None);
+        }
+    }
+
+    /// Makes requests of at most the size that they may have: how many.
+    pub(super) fn request(&mut self, node: u32, piece: Piece, moves: Moves, waiter: Option<Waiter>) -> u32 {
+        let most = self.costs.client.request;
+        let Range { mut start, end } = piece.range;
+        let mut count = 0;
+        while start < end {
+            let border = end.min((start / most + 1) * most);
+            self.add_transfer(node, Piece { object: piece.object, range: start..border }, moves, waiter);
+            count += 1;
+            start = border;
+        }
+        self.send_ready(node, self.target_of(piece.object));
+        count
+    }
+
+    /// Asks the target of an object to make durable what it has.
+    pub(super) fn sync(&mut self, node: u32, object: ObjectId, waiter: Waiter) {
+        self.add_transfer(node, Piece { object, range: 0..0 }, Moves::Syncs, Some(waiter));
+        self.send_ready(node, self.target_of(object));
+    }
+
+    fn add_transfer(&mut self, node: u32, piece: Piece, moves: Moves, waiter: Option<Waiter>) {
+        let target = self.target_of(piece.object);
+        let (Piece { object: id, range }, waiters) = (piece.clone(), waiter.into_iter().collect());
+        let written = self.client(node).objects.entry(id).or_default().written;
+        let transfer =
+            self.transfers.insert(Transfer { client: node, piece, target, moves, written, waiters });
+        let client = self.client(node);
+        client.objects.entry(id).or_default().moving.push((transfer, range, moves));
+        client.channels[target as usize].ready.push_back(transfer);
+    }
+
+    /// Brings an extent of an object into a node's cache, unless it is there or on its way. For how many requests whoever waits
+    /// has to wait.
+    pub(super) fn fetch(&mut self, node: u32, piece: &Piece, waiter: Option<Waiter>) -> u32 {
+        let object = self.client(node).objects.entry(piece.object).or_default();
+        let missing = object.present.missing(&piece.range);
+        let mut coming = Extents::default();
+        let mut ids = Vec::new();
+        for (id, range, _) in object.moving.iter().filter(|(_, _, moves)| *moves == Moves::Reads) {
+            coming.add(range.clone());
+            if missing.iter().any(|wanted| overlap(range, wanted)) {
+                ids.push(*id);
+            }
+        }
+        let mut count = 0;
+        if let Some(waiter) = waiter {
+            ids.iter().for_each(|id| self.transfers[*id].waiters.push(waiter));
+            count = ids.len() as u32;
+        }
+        for wanted in missing.iter().flat_map(|range| coming.missing(range)) {
+            count += self.request(node, Piece { object: piece.object, range: wanted }, Moves::Reads, waiter);
+        }
+        count
+    }
+
+    /// Writes out what is dirty of some pieces, and goes on when that and what is on its way is on the targets.
+    pub(super) fn flush(&mut self, node: u32, pieces: &[Piece], then: Flushed) {
+        let flush = self.flushes.insert(Flush { left: 0, then });
+        let mut left = 0;
+        for piece in pieces {
+            self.write_out(node, piece);
+            let Some(object) = self.client(node).objects.get(&piece.object) else { continue };
+            let writes = |(id, range, moves): &(u32, Range<u64>, Moves)| {
+                (*moves == Moves::Writes && overlap(range, &piece.range)).then_some(*id)
+            };
+            for id in object.moving.iter().filter_map(writes).collect::<Vec<_>>() {
+                self.transfers[id].waiters.push(Waiter::Flush(flush));
+                left += 1;
+            }
+        }
+        self.flushes[flush].left = left;
+        if left == 0 {
+            self.flushed(flush);
+        }
+    }
+
+    fn flushed(&mut self, flush: u32) {
+        let then = self.flushes[flush].then.clone();
+        self.flushes.remove(flush);
+        match then {
+            Flushed::Operation(rank) => self.go_on(rank),
+            Flushed::GiveBack { client, resource, range } => self.lock_is_clean(client, resource, range),
+        }
+    }
+
+    /// Sends what may be under way at the same time.
+    fn send_ready(&mut self, node: u32, target: u32) {
+        let most = self.costs.client.in_flight;
+        loop {
+            let channel = &mut self.client(node).channels[target as usize];
+            if channel.in_flight >= most {
+                return;
+            }
+            let Some(id) = channel.ready.pop_front() else { return };
+            channel.in_flight += 1;
+            let Transfer { piece, moves, .. } = &self.transfers[id];
+            let bytes = if *moves == Moves::Writes { piece.range.end - piece.range.start } else { 0 };
+            let to = self.server_nodes[self.server_of(target).0 as usize];
+            self.send(node, to, bytes, Message::Request(id));
+        }
+    }
+
+    /// A request is at its server.
+    pub(super) fn serve(&mut self, id: u32) {
+        let Transfer { target, moves, piece, .. } = &self.transfers[id];
+        let (moves, bytes) = (*moves, piece.range.end - piece.range.start);
+        let (server, target) = self.server_of(*target);
+        let (server, costs) = (&mut self.servers[server as usize], &self.costs.servers);
+        let done = match moves {
+            Moves::Reads => server.read(costs, self.now, target, bytes),
+            Moves::Writes => server.write(costs, self.now, target, bytes),
+            Moves::Syncs => server.sync(costs, self.now, target),
+        };
+        self.wake(done, Wake::Served(id));
+    }
+
+    /// Its server is done with it.
+    pub(super) fn answer(&mut self, id: u32) {
+        let Transfer { client, target, moves, piece, .. } = &self.transfers[id];
+        let bytes = if *moves == Moves::Reads { piece.range.end - piece.range.start } else { 0 };
+        let (to, from) = (*client, self.server_nodes[self.server_of(*target).0 as usize]);
+        self.send(from, to, bytes, Message::Answer(id));
+    }
+
+    /// Its answer is back at the client.
+    pub(super) fn answered(&mut self, id: u32) {
+        let Transfer { client: node, piece, target, moves, written, waiters } = self.transfers[id].clone();
+        self.transfers.remove(id);
+        let cache = self.costs.client.cache.as_ref().map(|cache| cache.size);
+        let bytes = piece.range.end - piece.range.start;
+        let client = self.client(node);
+        let object = client.objects.entry(piece.object).or_default();
+        object.moving.retain(|(moving, ..)| *moving != id);
+        match moves {
+            Moves::Reads => cache.into_iter().for_each(|capacity| client.keep(&piece, capacity)),
+            Moves::Writes => object.written += 1,
+            Moves::Syncs => object.synced = object.synced.max(written),
+        }
+        let channel = &mut client.channels[target as usize];
+        channel.in_flight -= 1;
+        if moves == Moves::Writes && cache.is_some() {
+            channel.dirty_bytes -= bytes;
+        }
+        self.send_ready(node, target);
+        for waiter in waiters {
+            match waiter {
+                Waiter::Operation(rank) => self.has_come(rank),
+                Waiter::Flush(flush) => {
+                    self.flushes[flush].left -= 1;
+                    if self.flushes[flush].left == 0 {
+                        self.flushed(flush);
+                    }
+                }
+            }
+        }
+        self.let_next_in(node, piece.object);
+    }
+
+    fn target_of(&self, object: ObjectId) -> u32 {
+        self.files[object.file as usize].stripes.target(object)
+    }
+}

@@ -1,0 +1,302 @@
+//! The locks of one object or file, as the server sees them that keeps them: who has which extent, who waits.
+//!
+//! A client that wants what no other has or waits for before it gets it at once; otherwise who has it is called, once for
+//! each lock, and the client waits its turn. As Lustre's lock manager (`ldlm_extent.c`) and GPFS's token server (Schmuck
+//! and Haskin 2002, section 3.2) do it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use pio_machine::{Grant, Yields};
+use pio_plan::Direction;
+
+use super::extents::Extents;
+
+/// A client's wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wish {
+    /// The node of the client.
+    pub(super) client: u32,
+    /// Of whom: it is handed back with the lock.
+    pub(super) rank: u32,
+    /// To read others may have it too.
+    pub(super) direction: Direction,
+    pub(super) range: Range<u64>,
+}
+
+/// What a server says to clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Word {
+    /// Who wished for it has it, and all of this.
+    Granted(Wish, Range<u64>),
+    /// This client is to give back what another wants: something of a lock that it has.
+    CalledBack { client: u32, lock: Range<u64>, wanted: Range<u64> },
+}
+
+/// The locks of one object or file.
+#[derive(Debug, Default)]
+pub(super) struct LockTable {
+    held: BTreeMap<u32, Held>,
+    /// In the order in which they came.
+    waiting: Vec<Wish>,
+    /// Which parts have been called back from whom.
+    called: Vec<(u32, Range<u64>)>,
+}
+
+/// What one client has: to read, and to read and write.
+#[derive(Debug, Default)]
+struct Held {
+    reads: Extents,
+    writes: Extents,
+}
+
+impl LockTable {
+    /// A client wishes for a lock.
+    pub(super) fn ask(&mut self, wish: Wish, grant: Grant, words: &mut Vec<Word>) {
+        self.waiting.push(wish);
+        self.look(vec![self.waiting.len() - 1], grant, words);
+    }
+
+    /// A client has given back all that it had of an extent.
+    pub(super) fn give_back(&mut self, client: u32, range: &Range<u64>, grant: Grant, words: &mut Vec<Word>) {
+        if let Some(held) = self.held.get_mut(&client) {
+            held.reads.remove(range.clone());
+            held.writes.remove(range.clone());
+        }
+        // Who wants another part of the same lock has not called it back anew.
+        let mut touched = Extents::default();
+        touched.add(range.clone());
+        self.called.retain(|(who, called)| {
+            let stays = *who != client || !overlap(called, range);
+            if !stays {
+                touched.add(called.clone());
+            }
+            stays
+        });
+        let waits = |place: &usize| touched.overlaps(&self.waiting[*place].range);
+        self.look((0..self.waiting.len()).filter(waits).collect(), grant, words);
+    }
+
+    /// Looks at some of those that wait, in order: who can have what it wishes for gets it. Of those behind it that wanted a
+    /// part of the same, who has that has changed: they are looked at again.
+    fn look(&mut self, places: Vec<usize>, grant: Grant, words: &mut Vec<Word>) {
+        let mut places = BTreeSet::from_iter(places);
+        while let Some(place) = places.pop_first() {
+            let wish = self.waiting[place].clone();
+            let is_held = self.call_back(&wish, words);
+            let is_awaited = self.waiting[..place].iter().any(|other| other.conflicts(&wish));
+            if is_held || is_awaited {
+                continue;
+            }
+            self.waiting.remove(place);
+            let range = match grant {
+                Grant::Widest => self.widest(&wish),
+                Grant::Asked => wish.range.clone(),
+            };
+            let held = self.held.entry(wish.client).or_default();
+            let extents = if wish.direction == Direction::Read { &mut held.reads } else { &mut held.writes };
+            extents.add(range.clone());
+            let behind = |later: &usize| self.waiting[*later].conflicts(&wish);
+            let moved = places.iter().map(|later| later - 1);
+            places = moved.chain((place..self.waiting.len()).filter(behind)).collect();
+            words.push(Word::Granted(wish, range));
+        }
+    }
+
+    /// Calls back what other clients have of what one wishes for, unless that has been done. Whether there is any.
+    fn call_back(&mut self, wish: &Wish, words: &mut Vec<Word>) -> bool {
+        let mut is_held = false;
+        for (client, held) in self.held.iter().filter(|(client, _)| **client != wish.client) {
+            let of_readers = (wish.direction == Direction::Write).then_some(&held.reads);
+            for extents in of_readers.into_iter().chain([&held.writes]) {
+                for part in extents.within(&wish.range) {
+                    is_held = true;
+                    let is_called =
+                        self.called.iter().any(|(who, called)| who == client && overlap(called, &part));
+                    if let Some(lock) = extents.around(part.start).filter(|_| !is_called) {
+                        self.called.push((*client, lock.clone()));
+                        words.push(Word::CalledBack { client: *client, lock, wanted: wish.range.clone() });
+                    }
+                }
+            }
+        }
+        is_held
+    }
+
+    /// What a client can have around its wish: up to what another has, or waits for.
+    fn widest(&self, wish: &Wish) -> Range<u64> {
+        let Range { start, end } = wish.range;
+        let (mut low, mut high) = (0, u64::MAX);
+        for (_, held) in self.held.iter().filter(|(client, _)| **client != wish.client) {
+            let of_readers = (wish.direction == Direction::Write).then_some(&held.reads);
+            for extents in of_readers.into_iter().chain([&held.writes]) {
+                low = low.max(extents.end_before(start).unwrap_or(0));
+                high = high.min(extents.begin_behind(end).unwrap_or(u64::MAX));
+            }
+        }
+        let against = |other: &&Wish| other.client != wish.client && !both_read(other, wish);
+        for other in self.waiting.iter().filter(against) {
+            if other.range.end <= start {
+                low = low.max(other.range.end);
+            } else if other.range.start >= end {
+                high = high.min(other.range.start);
+            }
+        }
+        low.min(start)..high.max(end)
+    }
+}
+
+impl Wish {
+    fn conflicts(&self, other: &Wish) -> bool {
+        self.client != other.client && !both_read(self, other) && overlap(&self.range, &other.range)
+    }
+}
+
+fn both_read(one: &Wish, other: &Wish) -> bool {
+    one.direction == Direction::Read && other.direction == Direction::Read
+}
+
+pub(super) fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
+/// What a client gives back of a lock of which another wants a part, if it last read or wrote at `last`.
+pub(super) fn given_back(yields: Yields, lock: &Range<u64>, wanted: &Range<u64>, last: u64) -> Range<u64> {
+    match yields {
+        Yields::Lock => lock.clone(),
+        // Files are written forwards: who writes behind goes on there.
+        Yields::Extent if wanted.start >= last => wanted.start.max(lock.start)..lock.end,
+        Yields::Extent => lock.start..last.max(wanted.end).clamp(lock.start, lock.end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn wish(client: u32, direction: Direction, range: Range<u64>) -> Wish {
+        Wish { client, rank: client, direction, range }
+    }
+
+    fn write(client: u32, range: Range<u64>) -> Wish {
+        wish(client, Direction::Write, range)
+    }
+
+    fn read(client: u32, range: Range<u64>) -> Wish {
+        wish(client, Direction::Read, range)
+    }
+
+    fn ask(table: &mut LockTable, wish: Wish) -> Vec<Word> {
+        let mut words = Vec::new();
+        table.ask(wish, Grant::Widest, &mut words);
+        words
+    }
+
+    fn give_back(table: &mut LockTable, client: u32, range: Range<u64>) -> Vec<Word> {
+        let mut words = Vec::new();
+        table.give_back(client, &range, Grant::Widest, &mut words);
+        words
+    }
+
+    const ALL: Range<u64> = 0..u64::MAX;
+
+    #[test]
+    fn the_first_gets_all_and_the_next_has_it_called_back() {
+        let mut table = LockTable::default();
+        assert_eq!(ask(&mut table, write(0, 10..20)), [Word::Granted(write(0, 10..20), ALL)]);
+        let call = Word::CalledBack { client: 0, lock: ALL, wanted: 20..30 };
+        assert_eq!(ask(&mut table, write(1, 20..30)), [call]);
+        assert_eq!(ask(&mut table, write(2, 40..50)), [], "it has been called back already");
+        // What others wait for is theirs.
+        let words = give_back(&mut table, 0, ALL);
+        assert_eq!(
+            words,
+            [Word::Granted(write(1, 20..30), 0..40), Word::Granted(write(2, 40..50), 40..u64::MAX)]
+        );
+    }
+
+    #[test]
+    fn readers_share_and_a_writer_calls_all_of_them() {
+        let mut table = LockTable::default();
+        assert_eq!(ask(&mut table, read(0, 0..10)).len(), 1);
+        assert_eq!(ask(&mut table, read(1, 0..10)), [Word::Granted(read(1, 0..10), ALL)]);
+        let call = |client| Word::CalledBack { client, lock: ALL, wanted: 5..6 };
+        assert_eq!(ask(&mut table, write(2, 5..6)), [call(0), call(1)]);
+        assert_eq!(ask(&mut table, read(3, 5..6)), [], "a reader does not overtake the writer that waits");
+        assert_eq!(give_back(&mut table, 0, ALL), []);
+        let words = give_back(&mut table, 1, ALL);
+        assert_eq!(words[0], Word::Granted(write(2, 5..6), ALL));
+        assert_eq!(words[1], Word::CalledBack { client: 2, lock: ALL, wanted: 5..6 });
+        // Its own lock is no conflict; but what the reader waits for is not given away.
+        assert_eq!(ask(&mut table, write(2, 7..8)), [Word::Granted(write(2, 7..8), 6..u64::MAX)]);
+    }
+
+    #[test]
+    fn part_of_a_lock_or_all_of_it_is_given_back() {
+        let of = |yields, wanted, last| given_back(yields, &(10..100), &wanted, last);
+        assert_eq!(of(Yields::Lock, 50..60, 20), 10..100);
+        assert_eq!(of(Yields::Extent, 50..60, 20), 50..100);
+        assert_eq!(of(Yields::Extent, 5..15, 20), 10..20);
+        assert_eq!(of(Yields::Extent, 5..30, 20), 10..30);
+        assert_eq!(of(Yields::Extent, 0..15, 500), 10..100);
+    }
+
+    proptest! {
+        /// Nobody has what another writes, whatever comes in whatever order; and in the end all have had their turn.
+        #[test]
+        fn nobody_shares_with_a_writer(
+            wishes in prop::collection::vec((0..4_u32, any::<bool>(), 0..60_u64, 1..20_u64), 1..24),
+            widest in any::<bool>(),
+            yields_all in any::<bool>(),
+        ) {
+            let grant = if widest { Grant::Widest } else { Grant::Asked };
+            let yields = if yields_all { Yields::Lock } else { Yields::Extent };
+            let mut table = LockTable::default();
+            let mut words = Vec::new();
+            let mut granted = 0;
+            let count = wishes.len();
+            for (client, writes, start, length) in wishes {
+                let direction = if writes { Direction::Write } else { Direction::Read };
+                table.ask(wish(client, direction, start..start + length), grant, &mut words);
+                // Every second word is answered at once, the others later.
+                let mut answers = Vec::new();
+                for word in words.drain(..) {
+                    match word {
+                        Word::Granted(wish, range) => {
+                            granted += 1;
+                            prop_assert!(range.start <= wish.range.start && range.end >= wish.range.end);
+                        }
+                        Word::CalledBack { client, lock, wanted } => answers.push((client, lock, wanted)),
+                    }
+                }
+                for (client, lock, wanted) in answers {
+                    let back = given_back(yields, &lock, &wanted, wanted.start);
+                    prop_assert!(overlap(&back, &wanted));
+                    table.give_back(client, &back, grant, &mut words);
+                }
+                for (client, held) in &table.held {
+                    for (other, of_other) in table.held.iter().filter(|(other, _)| *other != client) {
+                        for extent in held.writes.iter() {
+                            let free = !of_other.writes.overlaps(&extent) && !of_other.reads.overlaps(&extent);
+                            prop_assert!(free, "{client} and {other} at {extent:?}");
+                        }
+                    }
+                }
+            }
+            while !words.is_empty() {
+                for word in std::mem::take(&mut words) {
+                    match word {
+                        Word::Granted(..) => granted += 1,
+                        Word::CalledBack { client, lock, wanted } => {
+                            let back = given_back(yields, &lock, &wanted, wanted.start);
+                            table.give_back(client, &back, grant, &mut words);
+                        }
+                    }
+                }
+            }
+            prop_assert_eq!((granted, table.waiting.len()), (count, 0));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! An object server: its threads, its link, its targets with their memory and their journals.
+//!
+//! All of these are first come, first served, so that it is known when a request comes when it is done.
+
+use pio_machine::{Bandwidth, Duration, ObjectServers, Service};
+
+use crate::kernel::{Queue, Time};
+use crate::prediction::ServerTotal;
+
+/// One object server.
+#[derive(Debug)]
+pub(super) struct ObjectServer {
+    /// When each thread is free; none where there are as many as it takes.
+    threads: Vec<Time>,
+    /// Its link, in and out.
+    incoming: Queue,
+    outgoing: Queue,
+    targets: Vec<Target>,
+    pub(super) done: ServerTotal,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Target {
+    device: Queue,
+    /// When the last commit of its journal that was asked for begins, if one was.
+    commit: Option<Time>,
+}
+
+impl ObjectServer {
+    pub(super) fn new(costs: &ObjectServers) -> ObjectServer {
+        ObjectServer {
+            threads: vec![Time::default(); costs.threads.unwrap_or(0) as usize],
+            incoming: Queue::default(),
+            outgoing: Queue::default(),
+            targets: vec![Target::default(); costs.targets as usize],
+            done: ServerTotal { requests: 0, bytes_read: 0, bytes_written: 0 },
+        }
+    }
+
+    /// A write for a target that arrives now: when it is answered. A target whose memory has room for what its device does not
+    /// have yet answers at once.
+    pub(super) fn write(&mut self, costs: &ObjectServers, now: Time, target: u32, bytes: u64) -> Time {
+        self.count(0, bytes);
+        let there = pass(&mut self.incoming, costs.link, now, bytes);
+        let (thread, begin) = self.thread(there);
+        let service = time_of(&costs.write, bytes);
+        let (_, on_device) = self.targets[target as usize].device.serve(begin, service);
+        let room = costs.write.bandwidth.time_of(costs.memory);
+        let taken = Time(on_device.0.saturating_sub(room.picoseconds())).max(begin);
+        self.release(thread, taken);
+        taken
+    }
+
+    /// A read: when its last byte leaves.
+    pub(super) fn read(&mut self, costs: &ObjectServers, now: Time, target: u32, bytes: u64) -> Time {
+        self.count(bytes, 0);
+        let (thread, begin) = self.thread(now);
+        let service = time_of(&costs.read, bytes);
+        let (_, read) = self.targets[target as usize].device.serve(begin, service);
+        let gone = pass(&mut self.outgoing, costs.link, read, bytes);
+        self.release(thread, gone);
+        gone
+    }
+
+    /// A wish that all of a target's data be durable: when they are. Those who come before a commit begins share it.
+    pub(super) fn sync(&mut self, costs: &ObjectServers, now: Time, target: u32) -> Time {
+        self.done.requests += 1;
+        let target = &mut self.targets[target as usize];
+        let ready = target.device.free().max(now);
+        let begin = match target.commit {
+            Some(begin) if ready <= begin => begin,
+            Some(begin) => ready.max(begin + costs.journal),
+            None => ready,
+        };
+        target.commit = Some(begin);
+        begin + costs.journal
+    }
+
+    fn count(&mut self, read: u64, written: u64) {
+        self.done.requests += 1;
+        self.done.bytes_read += read;
+        self.done.bytes_written += written;
+    }
+
+    /// The thread that is free first, if their number is limited, and when it begins with what is there.
+    fn thread(&self, there: Time) -> (Option<usize>, Time) {
+        let thread = (0..self.threads.len()).min_by_key(|thread| self.threads[*thread]);
+        (thread, thread.map_or(there, |thread| self.threads[thread].max(there)))
+    }
+
+    fn release(&mut self, thread: Option<usize>, at: Time) {
+        if let Some(thread) = thread {
+            self.threads[thread] = at;
+        }
+    }
+}
+
+/// When bytes that come now are through a link.
+fn pass(queue: &mut Queue, link: Option<Bandwidth>, now: Time, bytes: u64) -> Time {
+    link.map_or(now, |link| queue.serve(now, link.time_of(bytes)).1)
+}
+
+/// How long a request keeps a device busy.
+fn time_of(service: &Service, bytes: u64) -> Duration {
+    let moving = service.bandwidth.time_of(bytes).picoseconds();
+    Duration::from_picoseconds(service.request.picoseconds().saturating_add(moving))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{MS, costs, ms, rate};
+    use super::*;
+
+    /// 1 MB is read in 1 + 10 ms, and written in 1 + 20 ms.
+    fn servers() -> ObjectServers {
+        costs().servers
+    }
+
+    const MB: u64 = 1_000_000;
+
+    fn done(time: Time) -> u64 {
+        time.0 / MS
+    }
+
+    #[test]
+    fn targets_work_side_by_side_and_each_in_order() {
+        let costs = ObjectServers { targets: 2, ..servers() };
+        let mut server = ObjectServer::new(&costs);
+        assert_eq!(done(server.write(&costs, Time(0), 0, MB)), 21);
+        assert_eq!(done(server.read(&costs, Time(0), 0, MB)), 21 + 11);
+        assert_eq!(done(server.read(&costs, Time(0), 1, MB)), 11);
+        assert_eq!(
+            (server.done.requests, server.done.bytes_read, server.done.bytes_written),
+            (3, 2 * MB, MB)
+        );
+    }
+
+    #[test]
+    fn a_thread_is_taken_until_the_device_is_done() {
+        let costs = ObjectServers { targets: 2, threads: Some(1), ..servers() };
+        let mut server = ObjectServer::new(&costs);
+        assert_eq!(done(server.write(&costs, Time(0), 0, MB)), 21);
+        assert_eq!(done(server.write(&costs, Time(0), 1, MB)), 42);
+    }
+
+    #[test]
+    fn what_comes_passes_the_link_before_and_what_goes_behind_the_device() {
+        let costs = ObjectServers { targets: 2, link: Some(rate(500)), ..servers() };
+        let mut server = ObjectServer::new(&costs);
+        let writes = [0, 1].map(|target| done(server.write(&costs, Time(0), target, MB)));
+        assert_eq!(writes, [2 + 21, 4 + 21]);
+        let mut server = ObjectServer::new(&costs);
+        let reads = [0, 1].map(|target| done(server.read(&costs, Time(0), target, MB)));
+        assert_eq!(reads, [11 + 2, 11 + 4]);
+    }
+
+    #[test]
+    fn a_memory_takes_writes_until_it_is_full() {
+        // 2 MB of memory: what the device needs 40 ms for. The third write of 21 ms each has its bytes there when the
+        // device's backlog is 40 ms: at 63 - 40.
+        let costs = ObjectServers { memory: 2 * MB, ..servers() };
+        let mut server = ObjectServer::new(&costs);
+        let writes = [0, 0, 0, 0].map(|at| done(server.write(&costs, Time(at), 0, MB)));
+        assert_eq!(writes, [0, 2, 23, 44]);
+        // A sync waits for the device.
+        assert_eq!(done(server.sync(&costs, Time(50 * MS), 0)), 84);
+    }
+
+    #[test]
+    fn who_asks_before_a_commit_begins_shares_it() {
+        let costs = ObjectServers { journal: ms(10), ..servers() };
+        let mut server = ObjectServer::new(&costs);
+        let syncs = [0, 0, 3, 9, 30].map(|at| done(server.sync(&costs, Time(at * MS), 0)));
+        // The one of 3 has the next commit, from 10 on, and so has that of 9.
+        assert_eq!(syncs, [10, 10, 20, 20, 40]);
+        server.write(&costs, Time(30 * MS), 0, MB);
+        assert_eq!(done(server.sync(&costs, Time(31 * MS), 0)), 51 + 10);
+    }
+}

@@ -1,0 +1,527 @@
+//! What clients see of a small file system on a network that carries everything in the same time, against closed forms.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use pio_machine::{
+    Bandwidth, Client, ClientCache, Duration, ExtentLocks, Grant, IoNodePlacement, IoNodes, LocksOn,
+    Metadata, ObjectServers, ParallelFiles as Costs, Service, Yields,
+};
+use proptest::prelude::*;
+
+use super::{Action, Message, ParallelFiles, Wake, Wanted};
+use crate::kernel::{Events, Time};
+
+/// Picoseconds of a millisecond.
+pub(super) const MS: u64 = 1_000_000_000;
+const MB: u64 = 1_000_000;
+/// Every message takes so many milliseconds.
+const WAY: u64 = 1;
+
+pub(super) fn ms(count: u64) -> Duration {
+    Duration::from_picoseconds(count * MS)
+}
+
+pub(super) fn rate(mb_per_s: u64) -> Bandwidth {
+    Bandwidth::from_bytes_per_second(mb_per_s * MB)
+}
+
+/// One target that reads 1 MB in 1 + 10 ms and writes it in 1 + 20 ms. Requests are of 1 MB, one at a time. No cache, no lock.
+pub(super) fn costs() -> Costs {
+    let service = |mb_per_s| Service { request: ms(1), bandwidth: rate(mb_per_s) };
+    Costs {
+        io: IoNodes {
+            count: 1,
+            placement: IoNodePlacement::Clustered,
+            dedicated: true,
+            shares_cores: false,
+            wake: Duration::ZERO,
+        },
+        servers: ObjectServers {
+            targets: 1,
+            read: service(100),
+            write: service(50),
+            threads: None,
+            link: None,
+            memory: 0,
+            journal: Duration::ZERO,
+        },
+        components: Vec::new(),
+        strip: MB,
+        stripe_count: None,
+        client: Client { request: MB, in_flight: 1, cache: None },
+        locks: None,
+        metadata: Metadata {
+            servers: 1,
+            striped_directories: false,
+            open: ms(2),
+            create: ms(3),
+            close: Duration::ZERO,
+            resize: ms(4),
+            lock: ms(5),
+        },
+    }
+}
+
+fn cache() -> ClientCache {
+    ClientCache { size: 100 * MB, page: 1000, dirty: 10 * MB, read_ahead: 0, flush_on_close: false }
+}
+
+fn cached(cache: ClientCache) -> Costs {
+    let mut costs = costs();
+    costs.client.cache = Some(cache);
+    costs
+}
+
+fn locked(locks: ExtentLocks) -> Costs {
+    Costs { locks: Some(locks), ..cached(cache()) }
+}
+
+const LOCKS: ExtentLocks = ExtentLocks {
+    on: LocksOn::Objects,
+    grant: Grant::Widest,
+    yields: Yields::Lock,
+    unit: 1000,
+    request: Duration::from_picoseconds(2 * MS),
+    callback: Duration::from_picoseconds(5 * MS),
+};
+
+enum Happening {
+    Wanted(u32, u32, u32, Wanted),
+    Arrived(Message),
+    Woken(Wake),
+}
+
+/// The file system, and what has happened.
+struct Run {
+    files: ParallelFiles,
+    events: Events<Happening>,
+    /// Ranks, in the order in which they were done, and when.
+    done: Vec<(u32, Time)>,
+    /// Bytes that clients and servers sent.
+    sent: u64,
+    now: Time,
+    /// What a rank of a program thinks before it wants the next, milliseconds.
+    think: u64,
+    /// What each rank wants next, and on which node and of which file.
+    programs: BTreeMap<u32, VecDeque<(u32, u32, Wanted)>>,
+}
+
+impl Run {
+    /// Servers are on nodes from 100 on. File 0 is made by the program, file 1 was there.
+    fn new(costs: &Costs) -> Run {
+        let servers = (0..costs.io.count).map(|server| 100 + server).collect();
+        let files = ParallelFiles::new(costs, servers, [("/a/new", true), ("/a/old", false)].into_iter());
+        Run {
+            files,
+            events: Events::new(),
+            done: Vec::new(),
+            sent: 0,
+            now: Time::default(),
+            think: 0,
+            programs: BTreeMap::new(),
+        }
+    }
+
+    /// A rank on a node wants something of a file at so many milliseconds. It must want nothing else at the time.
+    fn at(&mut self, at: u64, rank: u32, node: u32, file: u32, wanted: Wanted) {
+        self.events.add(Time(at * MS), Happening::Wanted(rank, node, file, wanted));
+    }
+
+    /// When the last has been done, whole milliseconds.
+    fn next_ms(&self) -> u64 {
+        self.now.0.div_ceil(MS)
+    }
+
+    /// What a rank wants after another, from now on.
+    fn program(&mut self, rank: u32, node: u32, file: u32, wanted: impl Iterator<Item = Wanted>) {
+        self.programs.insert(rank, wanted.map(|wanted| (node, file, wanted)).collect());
+        self.go_on(rank);
+    }
+
+    fn go_on(&mut self, rank: u32) {
+        let next = self.programs.get_mut(&rank).and_then(VecDeque::pop_front);
+        if let Some((node, file, wanted)) = next {
+            self.events.add(self.now + ms(self.think), Happening::Wanted(rank, node, file, wanted));
+        }
+    }
+
+    fn finish(&mut self) {
+        while let Some((now, happening)) = self.events.pop() {
+            self.now = now;
+            match happening {
+                Happening::Wanted(rank, node, file, wanted) => self.files.want(now, rank, node, file, wanted),
+                Happening::Arrived(message) => self.files.arrived(now, message),
+                Happening::Woken(wake) => self.files.woken(now, wake),
+            }
+            for action in std::mem::take(&mut self.files.actions) {
+                match action {
+                    Action::Send { from, to, bytes, message } => {
+                        self.sent += bytes;
+                        let way = if from == to { 0 } else { WAY };
+                        self.events.add(now + ms(way), Happening::Arrived(message));
+                    }
+                    Action::Wake { at, wake } => self.events.add(at, Happening::Woken(wake)),
+                    Action::Done { rank } => {
+                        self.done.push((rank, now));
+                        self.go_on(rank);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// When what rank after rank wants on a node of its own is done, picoseconds; `wanted`: when, on which node, file, and what.
+fn ends<const N: usize>(costs: &Costs, wanted: [(u64, u32, u32, Wanted); N]) -> [u64; N] {
+    let mut run = Run::new(costs);
+    for (rank, (at, node, file, wanted)) in wanted.into_iter().enumerate() {
+        run.at(at, rank as u32, node, file, wanted);
+    }
+    run.finish();
+    assert_eq!(run.done.len(), N, "all are done");
+    let mut ends = [0; N];
+    run.done.iter().for_each(|(rank, at)| ends[*rank as usize] = at.0);
+    ends
+}
+
+fn in_ms<const N: usize>(costs: &Costs, wanted: [(u64, u32, u32, Wanted); N]) -> [u64; N] {
+    ends(costs, wanted).map(|end| {
+        assert!(end.is_multiple_of(MS), "{end} ps");
+        end / MS
+    })
+}
+
+fn read(range: std::ops::Range<u64>) -> Wanted {
+    Wanted::Read(range)
+}
+
+fn write(range: std::ops::Range<u64>) -> Wanted {
+    Wanted::Write(range)
+}
+
+/// To the server and back.
+const WAYS: u64 = 2 * WAY;
+
+#[test]
+fn requests_without_a_cache_take_the_network_and_the_device() {
+    let mut costs = costs();
+    assert_eq!(in_ms(&costs, [(5, 0, 0, write(0..MB))]), [5 + WAYS + 21]);
+    assert_eq!(in_ms(&costs, [(0, 0, 1, read(0..MB))]), [WAYS + 11]);
+    // One at a time: each takes the network both ways. All at a time: the device is all that counts.
+    assert_eq!(in_ms(&costs, [(0, 0, 0, write(0..3 * MB))]), [3 * (WAYS + 21)]);
+    costs.client.in_flight = 3;
+    assert_eq!(in_ms(&costs, [(0, 0, 0, write(0..3 * MB))]), [WAYS + 3 * 21]);
+    // A new file has nothing to read.
+    assert_eq!(in_ms(&costs, [(0, 0, 0, read(0..MB))]), [0]);
+}
+
+#[test]
+fn what_is_behind_all_files_is_not_moved() {
+    let wanted = [(0, 0, 0, write(u64::MAX - 1..u64::MAX)), (0, 1, 1, read(u64::MAX - 1..u64::MAX))];
+    assert_eq!(in_ms(&locked(LOCKS), wanted.clone()), [0, 0]);
+    assert_eq!(in_ms(&costs(), wanted), [0, 0]);
+}
+
+#[test]
+fn targets_work_side_by_side() {
+    let mut costs = costs();
+    (costs.io.count, costs.servers.targets) = (2, 2);
+    assert_eq!(in_ms(&costs, [(0, 0, 0, write(0..4 * MB))]), [WAYS + 21]);
+    costs.stripe_count = Some(2);
+    assert_eq!(in_ms(&costs, [(0, 0, 0, write(0..4 * MB))]), [2 * (WAYS + 21)]);
+}
+
+#[test]
+fn metadata_operations_queue_at_their_server() {
+    let open = |makes| Wanted::Open { makes };
+    let wanted =
+        [(0, 0, 0, open(true)), (0, 1, 0, open(false)), (0, 2, 0, Wanted::Resize), (0, 3, 0, Wanted::Lock)];
+    assert_eq!(in_ms(&costs(), wanted), [WAYS + 5, WAYS + 7, WAYS + 11, WAYS + 16]);
+    assert_eq!(in_ms(&costs(), [(3, 0, 0, Wanted::Close)]), [3], "what takes no time asks nobody");
+}
+
+#[test]
+fn writes_end_in_the_cache_and_a_sync_waits_for_device_and_journal() {
+    let mut costs = cached(cache());
+    costs.servers.journal = ms(7);
+    let wanted = [(0, 0, 0, write(0..MB)), (0, 0, 0, write(MB..MB + 1000)), (0, 0, 0, Wanted::Sync)];
+    // Two requests, the second because of the sync, one at a time; 1000 bytes take 1 ms and 20 us.
+    let [first, second, sync] = ends(&costs, wanted);
+    let device = 21 * MS + MS + 20 * MS / 1000;
+    assert_eq!((first, second, sync), (0, 0, 2 * WAYS * MS + device + (WAYS + 7) * MS));
+}
+
+#[test]
+fn who_finds_the_cache_full_of_dirty_bytes_waits() {
+    let costs = cached(ClientCache { dirty: 2 * MB, ..cache() });
+    let part = |number: u64| (0, 0, 0, write(number * MB..(number + 1) * MB));
+    let others = (0, 1, 0, write(9 * MB..10 * MB));
+    let ends = in_ms(&costs, [part(0), part(1), part(2), part(3), others]);
+    // The other node's write is behind the first at the device; its own second request comes after both.
+    assert_eq!(ends, [0, 0, WAYS + 21, WAYS + 21 + WAYS + 21 + (21 - WAYS), 0]);
+}
+
+#[test]
+fn less_than_a_request_waits_for_more_or_for_want_of_room() {
+    let costs = cached(ClientCache { dirty: MB, ..cache() });
+    let half = MB / 2;
+    let mut run = Run::new(&costs);
+    for (rank, start) in [0, 2 * MB].into_iter().enumerate() {
+        run.at(0, rank as u32, 0, 0, write(start..start + half));
+    }
+    run.finish();
+    assert_eq!((run.done.len(), run.sent), (2, 0), "nothing is sent");
+    run.at(1, 3, 0, 0, write(4 * MB..4 * MB + half));
+    run.finish();
+    // Half a megabyte takes 11 ms.
+    assert_eq!(
+        (run.done[2], run.sent),
+        ((3, Time((1 + WAYS + 11) * MS)), MB),
+        "both go, and the third has room"
+    );
+}
+
+#[test]
+fn what_was_read_or_written_is_read_again_at_once() {
+    let costs = cached(cache());
+    let again = (50, 0, 1, read(500..MB));
+    assert_eq!(in_ms(&costs, [(0, 0, 1, read(0..MB)), again.clone(), (50, 1, 1, read(0..MB))]), [13, 50, 63]);
+    assert_eq!(in_ms(&costs, [(0, 0, 1, write(0..MB)), again]), [0, 50]);
+    let small = cached(ClientCache { size: 2 * MB, ..cache() });
+    let part = |at, number: u64| (at, 0, 1, read(number * MB..(number + 1) * MB));
+    let ends = in_ms(&small, [part(0, 0), part(20, 1), part(40, 2), part(60, 1), part(80, 0)]);
+    assert_eq!(ends, [13, 33, 53, 60, 93], "the oldest has left");
+}
+
+#[test]
+fn who_reads_forwards_finds_the_next_bytes_on_their_way() {
+    let mut costs = cached(ClientCache { read_ahead: 4 * MB, ..cache() });
+    costs.client.in_flight = 8;
+    let mut run = Run::new(&costs);
+    run.program(0, 0, 1, [0, 1, 2, 3, 9].into_iter().map(|number| read(number * MB..(number + 1) * MB)));
+    run.finish();
+    let ends: Vec<u64> = run.done.iter().map(|(_, at)| at.0 / MS).collect();
+    // 1 MB ahead, then 2 MB, then 4 MB: the device is never idle, and each read takes its time alone. A window of 4 MB ends
+    // at 7 MB behind the third read, and at 8 MB behind the fourth. The last goes on nowhere, and waits for all of these.
+    assert_eq!(ends, [13, 24, 35, 46, 1 + 8 * 11 + 11 + 1]);
+    assert_eq!(run.files.done()[0].bytes_read, 9 * MB);
+}
+
+#[test]
+fn the_rest_of_a_page_is_read_before_a_part_of_it_is_written() {
+    let costs = cached(cache());
+    // Half a page at either end: both are asked for at once, one is sent behind the other. A page takes 1 ms and 10 us.
+    let page = WAYS * MS + MS + 10 * MS / 1000;
+    assert_eq!(ends(&costs, [(0, 0, 1, write(500..2500))]), [2 * page]);
+    assert_eq!(ends(&costs, [(0, 0, 1, write(1000..2500))]), [page]);
+    assert_eq!(ends(&costs, [(0, 0, 1, write(1000..2000))]), [0]);
+    // There is nothing behind the end of a file, and what is here is not asked for.
+    assert_eq!(ends(&costs, [(0, 0, 0, write(0..1500)), (1, 0, 0, write(1500..2700))]), [0, MS]);
+}
+
+#[test]
+fn a_lock_is_asked_for_once_and_called_back_with_the_data() {
+    let costs = locked(LOCKS);
+    let grant = WAYS + 2;
+    let wanted = [
+        (0, 0, 0, write(0..MB)),
+        (10, 0, 0, write(MB..2 * MB)),
+        // Another node: its wish, the callback, the two requests that are on their way, the time to give it back, its way,
+        // and the lock's way.
+        (100, 1, 0, write(2 * MB..2 * MB + 1000)),
+        (200, 1, 0, write(2 * MB + 1000..2 * MB + 2000)),
+        // The first node has lost it, and the second one has dirty bytes.
+        (300, 0, 0, write(5 * MB..6 * MB)),
+    ];
+    let flushed = 2 * 1000 * 20 * MS / MB;
+    let [first, second, other, again, back] = ends(&costs, wanted);
+    assert_eq!(
+        [first, second, other, again].map(|end| end / MS),
+        [grant, 10, 100 + WAY + 2 + WAY + 5 + WAYS, 200]
+    );
+    assert_eq!(back, (300 + WAY + 2 + WAY + WAYS + 1 + 5 + WAYS) * MS + flushed);
+}
+
+#[test]
+fn readers_share_a_lock_and_what_they_have_is_dropped_with_it() {
+    let costs = locked(LOCKS);
+    let part = 0..1000;
+    let fetch = WAYS * MS + MS + 10 * MS / 1000;
+    let grant = (WAYS + 2) * MS;
+    let wanted = [
+        (0, 0, 1, read(part.clone())),
+        (100, 1, 1, read(part.clone())),
+        (200, 0, 1, read(part.clone())),
+        (300, 2, 1, write(part.clone())),
+        (400, 0, 1, read(part)),
+    ];
+    let called = (WAY + 2 + WAY + 5 + WAYS) * MS;
+    let flush = WAYS * MS + MS + 20 * MS / 1000;
+    let ends = ends(&costs, wanted);
+    let at = |start: u64, time: u64| start * MS + time;
+    assert_eq!(
+        ends,
+        [
+            at(0, grant + fetch),
+            at(100, grant + fetch),
+            at(200, 0),
+            at(300, called),
+            at(400, called + flush + fetch)
+        ]
+    );
+}
+
+#[test]
+fn a_lock_of_which_a_part_is_given_back_goes_on_in_the_rest() {
+    // As GPFS: the first writes on from 0, the second from 50 MB.
+    let costs = locked(ExtentLocks { yields: Yields::Extent, on: LocksOn::Files, ..LOCKS });
+    let wanted = [
+        (0, 0, 0, write(0..1000)),
+        (100, 1, 0, write(50 * MB..50 * MB + 1000)),
+        (200, 0, 0, write(1000..2000)),
+        (300, 1, 0, write(50 * MB + 1000..50 * MB + 2000)),
+    ];
+    assert_eq!(in_ms(&costs, wanted), [WAYS + 2, 100 + WAY + 2 + WAY + 5 + WAYS, 200, 300]);
+}
+
+/// What `rank` writes: a piece of one and a half pages.
+fn piece(place: u64) -> Wanted {
+    write(place * 1500..(place + 1) * 1500)
+}
+
+/// A wish, a callback, the time to give back, and the lock.
+const CALLBACK: u64 = WAYS + 2 + WAYS + 5;
+
+#[test]
+fn interleaved_writes_take_turns_with_the_lock() {
+    // As IOR hard: two nodes write in turn, and both begin each piece at the same time. Both want the page that their pieces
+    // share: there is a callback each time.
+    let pieces = 16;
+    let mut run = Run::new(&locked(LOCKS));
+    for number in 0..pieces {
+        let now = run.next_ms();
+        [0, 1].into_iter().for_each(|rank| run.at(now, rank, rank, 0, piece(2 * number + u64::from(rank))));
+        run.finish();
+    }
+    assert!(run.next_ms() >= pieces * CALLBACK, "{} ms", run.next_ms());
+}
+
+#[test]
+fn who_gives_back_a_side_goes_on_in_the_other_without_waiting() {
+    let waiting = |pieces: u64| {
+        let mut run = Run::new(&locked(ExtentLocks { yields: Yields::Extent, ..LOCKS }));
+        run.think = 4;
+        for rank in [0, 1] {
+            // Whole pages: nothing need be read for them.
+            let places = (0..pieces).map(|number| 1000 * (number + 100 * u64::from(rank)));
+            run.program(rank, rank, 0, places.map(|start| write(start..start + 1000)));
+        }
+        run.finish();
+        run.next_ms() - pieces * run.think
+    };
+    // One callback, whatever the number of pieces.
+    let few = waiting(16);
+    assert!((CALLBACK..2 * CALLBACK).contains(&few), "{few} ms");
+    assert_eq!(waiting(90), few);
+}
+
+#[test]
+fn a_close_that_flushes_is_seen_by_who_opens_behind_it() {
+    let costs = cached(ClientCache { flush_on_close: true, ..cache() });
+    let open = || Wanted::Open { makes: false };
+    let wanted = [
+        (0, 1, 0, write(0..MB)),
+        (1, 1, 0, Wanted::Close),
+        (100, 0, 0, read(0..MB)),
+        (200, 1, 0, write(0..MB)),
+        (201, 1, 0, Wanted::Close),
+        // Until it opens the file again, the reader has the old bytes.
+        (300, 0, 0, read(0..MB)),
+        (400, 0, 0, open()),
+        (500, 0, 0, read(0..MB)),
+        // The writer knows its own bytes.
+        (600, 1, 0, open()),
+        (700, 1, 0, read(0..MB)),
+    ];
+    let ends = in_ms(&costs, wanted);
+    let flush = WAYS + 21 + WAYS;
+    assert_eq!(ends, [0, flush, 113, 200, 200 + flush, 300, 404, 513, 604, 700]);
+}
+
+/// One operation of a property test: node, file, kind, start and length.
+type Step = (u32, u32, u8, u64, u64);
+
+fn wanted((_, _, kind, start, length): Step) -> Wanted {
+    match kind {
+        0..=3 => write(start..start + length),
+        4..=6 => read(start..start + length),
+        7 => Wanted::Sync,
+        8 => Wanted::Close,
+        _ => Wanted::Open { makes: false },
+    }
+}
+
+proptest! {
+    /// Whatever ranks want, and however the file system is made: all get it; in the end all that was written is on the
+    /// targets, once it was synced; and twice the same gives the same.
+    #[test]
+    fn everybody_gets_what_it_wants(
+        steps in prop::collection::vec((0..3_u32, 0..2_u32, 0..10_u8, 0..30_000_u64, 1..20_000_u64), 1..40),
+        caches in any::<bool>(),
+        locks in prop::option::of((any::<bool>(), any::<bool>(), any::<bool>())),
+        dirty in 1..40_000_u64,
+        size in 1000..60_000_u64,
+        in_flight in 1..4_u32,
+        threads in prop::option::of(1..3_u32),
+        flush_on_close in any::<bool>(),
+    ) {
+        let mut costs = costs();
+        (costs.io.count, costs.servers.targets, costs.servers.threads) = (2, 2, threads);
+        (costs.strip, costs.stripe_count) = (4000, Some(3));
+        costs.components = vec![pio_machine::Component { to: 8000, strip: 1000, stripe_count: Some(1) }];
+        (costs.client.request, costs.client.in_flight) = (3000, in_flight);
+        if caches {
+            costs.client.cache = Some(ClientCache { size, page: 100, dirty, read_ahead: 9000, flush_on_close });
+            costs.locks = locks.map(|(files, asked, extent)| ExtentLocks {
+                on: if files { LocksOn::Files } else { LocksOn::Objects },
+                grant: if asked { Grant::Asked } else { Grant::Widest },
+                yields: if extent { Yields::Extent } else { Yields::Lock },
+                unit: 100,
+                ..LOCKS
+            });
+        }
+        let run = || {
+            let mut run = Run::new(&costs);
+            // A rank for each step: all at once, then each node syncs each file.
+            for (rank, step) in steps.iter().enumerate() {
+                run.at(rank as u64, rank as u32, step.0, step.1, wanted(*step));
+            }
+            run.finish();
+            let wanted = run.done.len();
+            for (node, file) in [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1)] {
+                run.at(run.next_ms(), 1000, node, file, Wanted::Sync);
+                run.finish();
+            }
+            (wanted, run)
+        };
+        let (done, first) = run();
+        prop_assert_eq!(done, steps.len());
+        prop_assert_eq!(first.done.len(), steps.len() + 6);
+        for client in first.files.clients.values() {
+            prop_assert!(client.objects.keys().all(|object| client.is_at_rest(*object)));
+        }
+        // Every byte of a write that no other write touches goes once.
+        let mut single = [vec![0_u32; 50_000], vec![0_u32; 50_000]];
+        for step in &steps {
+            if let Wanted::Write(range) = wanted(*step) {
+                range.for_each(|byte| single[step.1 as usize][byte as usize] += 1);
+            }
+        }
+        let bytes: u64 = first.files.done().iter().map(|done| done.bytes_written).sum();
+        let distinct = single.iter().flatten().filter(|count| **count > 0).count() as u64;
+        let all: u64 = single.iter().flatten().map(|count| u64::from(*count)).sum();
+        prop_assert!(distinct <= bytes && bytes <= all, "{distinct} <= {bytes} <= {all}");
+        let (_, second) = run();
+        prop_assert_eq!(first.done, second.done);
+    }
+}
