@@ -40,6 +40,54 @@ fn what_is_written_reads_the_same() {
     assert!(matches!(disks.disk, Disk::SolidState(device) if device.channels == 4));
 }
 
+const NVME: &str = include_str!("../../../machines/io-nodes/nvme-p4500.toml");
+const SATA: &str = include_str!("../../../machines/io-nodes/sata-s4500.toml");
+
+#[test]
+fn flash_devices_are_read_and_written() {
+    for (text, raw_over_capacity) in [(NVME, 1.099), (SATA, 1.145)] {
+        let machine = machine(text).unwrap();
+        assert_eq!(Machine::parse("again.toml", &machine.to_toml("")).unwrap(), machine);
+        let Disk::Flash(flash) = machine.io_node.unwrap().disks.disk else { panic!("flash was expected") };
+        assert!((flash.raw_over_capacity() - raw_over_capacity).abs() < 0.001, "{flash:?}");
+    }
+}
+
+#[test]
+fn wrong_flash_devices_are_refused_by_key_and_reason() {
+    let says = |from: &str, to: &str, expected: &str| {
+        assert!(SATA.contains(from));
+        let found = IoNode::parse("my.toml", &SATA.replace(from, to)).unwrap_err().to_string();
+        assert!(found.starts_with("my.toml:") && found.contains(expected), "{found}");
+    };
+    let flash = "io-node.disk.flash";
+    says(
+        "blocks = 1024",
+        "blocks = 900",
+        &format!("{flash}.blocks = 900: expected at least 901: the capacity, and 6"),
+    );
+    says(
+        "mapping = \"4 KiB\"",
+        "mapping = \"3 KiB\"",
+        &format!("{flash}.mapping = \"3 KiB\": expected a part of 32 KiB"),
+    );
+    says("mapping = \"4 KiB\"", "mapping = \"64 KiB\"", "expected a part of 32 KiB, a page of all planes");
+    says(
+        "buffer = \"16 MiB\"",
+        "buffer = \"16 KiB\"",
+        &format!("{flash}.buffer = \"16 KiB\": expected at least 32 KiB"),
+    );
+    says("filled = true", "filled = 1", &format!("{flash}.filled = 1: expected true or false"));
+    says("erase = ", "ease = ", &format!("unknown key '{flash}.ease'"));
+    says("depth = 32 ", "", &format!("'{flash}.depth' is missing"));
+    says(
+        "count = 1",
+        "count = 1\nqueue = \"look\"",
+        "io-node.disk.queue = \"look\": expected \"fcfs\": a flash device",
+    );
+    says("count = 1", "count = 1\narray = 2", "io-node.disk.array = 2: expected no array");
+}
+
 #[test]
 fn a_drive_is_found_beside_the_description() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Drive, diskspecs};
+use super::{Drive, Flash, diskspecs};
 use crate::error::MachineError;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::Section;
@@ -37,8 +37,10 @@ pub enum Disk {
         /// What it says.
         drive: Box<Drive>,
     },
-    /// No moving parts.
+    /// No moving parts: two times and channels.
     SolidState(SolidState),
+    /// Flash with all that is inside: dies, channels, mapping, garbage collection.
+    Flash(Box<Flash>),
 }
 
 /// A solid-state device.
@@ -76,6 +78,8 @@ impl Disks {
             Disk::Drive { specs, drive: Box::new(diskspecs::load(&path)?) }
         } else if section.has("solid-state") {
             Disk::SolidState(SolidState::read(section.section("solid-state")?)?)
+        } else if section.has("flash") {
+            Disk::Flash(Box::new(Flash::read(section.section("flash")?)?))
         } else {
             Disk::Simple {
                 seek: section.duration("seek", "10 s")?,
@@ -85,10 +89,14 @@ impl Disks {
         let queue =
             if section.has("queue") { section.word("queue", &DISCIPLINES)? } else { Discipline::Fcfs };
         let array = if section.has("array") { section.number("array", 1..=1024)? } else { 1 };
-        if array > 1 && matches!(disk, Disk::SolidState(_)) {
+        let is_solid_state = matches!(disk, Disk::SolidState(_) | Disk::Flash(_));
+        if array > 1 && is_solid_state {
             return Err(
                 section.conflict("array", "no array of solid-state devices: they have channels".to_owned())
             );
+        }
+        if queue != Discipline::Fcfs && matches!(disk, Disk::Flash(_)) {
+            return Err(section.conflict("queue", "\"fcfs\": a flash device has no arm".to_owned()));
         }
         let disks = Disks { count: section.number("count", 1..=65_536)?, queue, array, disk };
         section.finish()?;
@@ -108,6 +116,10 @@ impl Disks {
                 ", solid-state = {{ read = \"{}\", write = \"{}\", bandwidth = \"{}\", channels = {} }}",
                 device.read, device.write, device.bandwidth, device.channels
             )?,
+            Disk::Flash(flash) => {
+                write!(out, ", flash = ")?;
+                flash.write(out)?;
+            }
         }
         if self.array > 1 {
             write!(out, ", array = {}", self.array)?;

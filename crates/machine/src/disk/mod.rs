@@ -4,6 +4,7 @@ mod angle;
 mod device;
 pub mod diskspecs;
 mod drive;
+mod flash;
 mod layout;
 mod seek;
 
@@ -12,6 +13,7 @@ pub use device::{Discipline, Disk, Disks, SolidState};
 pub use drive::{
     AccessModel, Buffer, BusBlock, Drive, ExtraDisconnect, Mechanics, Overheads, ReadAhead, Watermark,
 };
+pub use flash::Flash;
 pub use layout::{
     IndexEntry, IndexedLayout, Layout, Mapping, Node, Remap, Sparing, TrackPattern, Zone, ZonedLayout,
 };

@@ -1,4 +1,4 @@
-//! A disk of any kind, as an I/O node has it.
+//! A disk of any kind whose times are known when a request begins.
 
 use pio_machine::disk::{Disk, Disks, SolidState};
 use pio_machine::{Bandwidth, Duration};
@@ -26,14 +26,15 @@ enum Kind {
 }
 
 impl Device {
-    /// One of the disks of a description.
-    pub fn new(disks: &Disks) -> Device {
+    /// One of the disks of a description; nothing for flash, which is a [`FlashModel`](super::FlashModel).
+    pub fn new(disks: &Disks) -> Option<Device> {
         let kind = match &disks.disk {
             Disk::Simple { seek, bandwidth } => Kind::Simple { seek: *seek, bandwidth: *bandwidth },
             Disk::Drive { drive, .. } => Kind::Drive(Box::new(DriveModel::new(drive))),
             Disk::SolidState(device) => Kind::SolidState(*device),
+            Disk::Flash(_) => return None,
         };
-        Device { kind, array: u64::from(disks.array.max(1)), position: None }
+        Some(Device { kind, array: u64::from(disks.array.max(1)), position: None })
     }
 
     /// How many requests it serves at the same time.

@@ -6,7 +6,7 @@ use pio_machine::{Bandwidth, Duration};
 use pio_plan::Direction;
 
 use super::request::{Adapter, Between, IoDone, IoNodeError, IoRequest};
-use crate::disk::{Device, Waiting};
+use crate::disk::{DiskGroup, Extent, GroupActions, GroupEvent};
 use crate::kernel::{Events, Model, Queue, Slab, Time, advance_events};
 
 /// For how long each part of an I/O node was in use.
@@ -22,7 +22,7 @@ pub struct Use {
     pub bus: Duration,
     /// Channels to the disks' caches, all together.
     pub channels: Duration,
-    /// Disks, all together, and each channel of a solid-state device by itself.
+    /// Disks, all together; each channel of a solid-state device, and each die of a flash device, by itself.
     pub disks: Duration,
 }
 
@@ -37,32 +37,32 @@ pub struct IoNode {
     adapter_out: Queue,
     cpu: Queue,
     bus: Queue,
-    disks: Vec<Disk>,
-    disk_use: Duration,
+    disks: DiskGroup,
+    /// To the disks' caches.
+    channels: Vec<Queue>,
     /// Requests inside by slot; slots are used again.
     inside: Slab<Inside>,
     buffer_free: u64,
     /// Requests that found the buffer full, in the order in which they came.
     outside: VecDeque<(IoRequest, Time)>,
     blocked: u64,
-    events: Events<(u32, Stage)>,
+    events: Events<Happening>,
+    /// What the disks ask for; kept for its memory.
+    actions: GroupActions,
 }
 
-#[derive(Debug)]
-struct Disk {
-    device: Device,
-    channel: Queue,
-    serving: u32,
-    waiting: Waiting<u32>,
+/// What happens in a node.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    /// The request in this slot begins its next stage.
+    Request(u32, Stage),
+    Disk(GroupEvent),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Inside {
     request: IoRequest,
     came: Time,
-    disk: u32,
-    /// Where the data are on the disk.
-    offset: u64,
 }
 
 /// What a request does next.
@@ -71,8 +71,6 @@ enum Stage {
     Processor,
     Bus,
     Disk,
-    /// Leaves the disk.
-    DiskDone,
     Response,
     AdapterOut,
     Done,
@@ -81,26 +79,21 @@ enum Stage {
 impl IoNode {
     /// A node with nothing to do.
     pub fn new(machine: &pio_machine::IoNode, adapter: Adapter) -> IoNode {
-        let device = Device::new(&machine.disks);
-        let disk = |_| Disk {
-            device: device.clone(),
-            channel: Queue::default(),
-            serving: 0,
-            waiting: Waiting::new(machine.disks.queue),
-        };
+        let disks = DiskGroup::new(&machine.disks, machine.unit, machine.channel);
         IoNode {
             adapter: (adapter == Adapter::Own).then_some(machine.adapter),
             adapter_in: Queue::default(),
             adapter_out: Queue::default(),
             cpu: Queue::default(),
             bus: Queue::default(),
-            disks: (0..machine.disks.count).map(disk).collect(),
-            disk_use: Duration::ZERO,
+            channels: vec![Queue::default(); disks.count()],
+            disks,
             inside: Slab::new(),
             buffer_free: machine.buffer,
             outside: VecDeque::new(),
             blocked: 0,
             events: Events::new(),
+            actions: GroupActions::default(),
             machine: machine.clone(),
         }
     }
@@ -114,9 +107,7 @@ impl IoNode {
         if request.bytes == 0 || request.bytes > self.machine.buffer {
             return Err(IoNodeError::Size { bytes: request.bytes, most: self.machine.buffer });
         }
-        let (disk, offset) = self.place(request.offset);
-        let end = offset.saturating_add(request.bytes);
-        if let Some(bytes) = self.disks[disk as usize].device.bytes().filter(|bytes| *bytes < end) {
+        if let Some((offset, end, bytes)) = self.disks.beyond(request.offset, request.bytes) {
             return Err(IoNodeError::Beyond { offset, end, bytes });
         }
         if self.outside.is_empty() && request.bytes <= self.buffer_free {
@@ -131,11 +122,7 @@ impl IoNode {
     /// Places for requests of so many bytes that spread them evenly over all disks, with none in the way of another: how
     /// many, and how far apart, in bytes.
     pub fn places(&self, bytes: u64) -> (u64, u64) {
-        const MOST_ROUNDS: u64 = 4096;
-        let unit = self.machine.unit;
-        let held = self.disks.iter().filter_map(|disk| disk.device.bytes()).min();
-        let rounds = held.map_or(MOST_ROUNDS, |held| held.saturating_sub(bytes) / unit + 1);
-        (rounds.min(MOST_ROUNDS) * self.disks.len() as u64, unit)
+        self.disks.places(bytes)
     }
 
     /// How many requests waited outside, so far.
@@ -150,34 +137,42 @@ impl IoNode {
 
     /// For how long each part has been in use, work already taken in included.
     pub fn in_use(&self) -> Use {
-        let channels = self.disks.iter().map(|disk| disk.channel.busy().picoseconds()).sum();
+        let channels = self.channels.iter().map(|channel| channel.busy().picoseconds()).sum();
         Use {
             adapter_in: self.adapter_in.busy(),
             adapter_out: self.adapter_out.busy(),
             cpu: self.cpu.busy(),
             bus: self.bus.busy(),
             channels: Duration::from_picoseconds(channels),
-            disks: self.disk_use,
+            disks: self.disks.busy(),
         }
     }
 
     fn enter(&mut self, now: Time, came: Time, request: IoRequest) {
         self.buffer_free -= request.bytes;
-        let (disk, offset) = self.place(request.offset);
-        let inside = Inside { request, came, disk, offset };
-        let slot = self.inside.insert(inside);
+        let slot = self.inside.insert(Inside { request, came });
         let data = if request.direction == Direction::Write { request.bytes } else { 0 };
         let received = match self.adapter {
             _ if request.between == Between::MemoryAndDisk => now,
             Some(adapter) => self.adapter_in.serve(now, adapter.time_of(data + request.message)).1,
             None => now,
         };
-        self.events.add(received, (slot, Stage::Processor));
+        self.events.add(received, Happening::Request(slot, Stage::Processor));
+    }
+
+    fn happen(&mut self, now: Time, what: Happening, done: &mut Vec<IoDone>) {
+        match what {
+            Happening::Request(slot, stage) => self.go_on(now, slot, stage, done),
+            Happening::Disk(event) => {
+                self.disks.handle(now, event, &mut self.actions);
+                self.take_actions(now);
+            }
+        }
     }
 
     /// A request begins its next stage.
-    fn go_on(&mut self, now: Time, (slot, stage): (u32, Stage), done: &mut Vec<IoDone>) {
-        let Inside { request, disk, .. } = self.inside[slot];
+    fn go_on(&mut self, now: Time, slot: u32, stage: Stage, done: &mut Vec<IoDone>) {
+        let Inside { request, .. } = self.inside[slot];
         let reads = request.direction == Direction::Read;
         let (end, next) = match stage {
             Stage::Processor => {
@@ -201,14 +196,14 @@ impl IoNode {
             }
             Stage::Disk if request.hit => {
                 let time = self.machine.channel.time_of(request.bytes);
-                let (_, end) = self.disks[disk as usize].channel.serve(now, time);
+                let (disk, _) = self.disks.place(request.offset);
+                let (_, end) = self.channels[disk as usize].serve(now, time);
                 (end, if reads { Stage::Bus } else { Stage::Done })
             }
-            Stage::Disk => return self.wait_for_disk(now, slot),
-            Stage::DiskDone => {
-                self.disks[disk as usize].serving -= 1;
-                self.next_on_disk(now, disk);
-                (now, if reads { Stage::Bus } else { Stage::Done })
+            Stage::Disk => {
+                let IoRequest { direction, offset, bytes, .. } = request;
+                self.disks.arrive(now, slot, Extent { direction, offset, bytes }, &mut self.actions);
+                return self.take_actions(now);
             }
             Stage::Response => (self.cpu.serve(now, self.machine.cpu.response).1, Stage::AdapterOut),
             Stage::AdapterOut => {
@@ -218,29 +213,18 @@ impl IoNode {
             }
             Stage::Done => return self.leave(now, slot, done),
         };
-        self.events.add(end, (slot, next));
+        self.events.add(end, Happening::Request(slot, next));
     }
 
-    fn wait_for_disk(&mut self, now: Time, slot: u32) {
-        let Inside { disk, offset, .. } = self.inside[slot];
-        self.disks[disk as usize].waiting.push(offset, slot);
-        self.next_on_disk(now, disk);
-    }
-
-    /// The disk serves who waits, as far as it can serve more at the same time.
-    fn next_on_disk(&mut self, now: Time, disk: u32) {
-        let disk = &mut self.disks[disk as usize];
-        while disk.serving < disk.device.channels() {
-            let Some(slot) = disk.waiting.pop(disk.device.position()) else { break };
-            let Inside { request, offset, .. } = self.inside[slot];
-            let served = disk.device.serve(now, request.direction, offset, request.bytes);
-            let surface = served.expect("that the disk has the bytes was checked when the request came");
-            // What the channel needs more than the surface is not hidden behind it.
-            let done = surface.max(now + self.machine.channel.time_of(request.bytes));
-            disk.serving += 1;
-            let time = done.since(now).picoseconds();
-            self.disk_use = Duration::from_picoseconds(self.disk_use.picoseconds().saturating_add(time));
-            self.events.add(done, (slot, Stage::DiskDone));
+    /// Requests of which the disks say that they are done begin their next stage.
+    fn take_actions(&mut self, now: Time) {
+        for (time, event) in self.actions.later.drain(..) {
+            self.events.add(time, Happening::Disk(event));
+        }
+        for slot in self.actions.done.drain(..) {
+            let reads = self.inside[slot].request.direction == Direction::Read;
+            let next = if reads { Stage::Bus } else { Stage::Done };
+            self.events.add(now, Happening::Request(slot, next));
         }
     }
 
@@ -257,13 +241,6 @@ impl IoNode {
             self.enter(now, came, waiting);
         }
     }
-
-    /// The disk of a byte, and where the byte is on it.
-    fn place(&self, offset: u64) -> (u32, u64) {
-        let (unit, count) = (self.machine.unit, self.disks.len() as u64);
-        let number = offset / unit;
-        ((number % count) as u32, number / count * unit + offset % unit)
-    }
 }
 
 impl Model for IoNode {
@@ -274,6 +251,6 @@ impl Model for IoNode {
     }
 
     fn advance(&mut self, until: Time, done: &mut Vec<IoDone>) {
-        advance_events(self, |node| &mut node.events, IoNode::go_on, until, done);
+        advance_events(self, |node| &mut node.events, IoNode::happen, until, done);
     }
 }
