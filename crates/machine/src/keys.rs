@@ -148,7 +148,12 @@ const KEYS: &[(&str, &[&str])] = &[
     ("storage.sync", &["request", "bandwidth"]),
     ("io-node", &["adapter", "cpu", "bus", "channel", "buffer", "unit", "disk"]),
     ("io-node.cpu", &["request", "response"]),
-    ("io-node.disk", &["count", "seek", "bandwidth", "specs", "solid-state", "flash", "queue", "array"]),
+    (
+        "io-node.disk",
+        &["count", "seek", "bandwidth", "specs", "solid-state", "flash", "queue", "array", "raid"],
+    ),
+    ("io-node.disk.raid", &["level", "group", "failed", "rebuild"]),
+    ("io-node.disk.raid.rebuild", &["rate", "bytes"]),
     (
         "io-node.disk.flash",
         &[

@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use pio_machine::disk::{Discipline, Disk};
+use pio_machine::disk::{Discipline, Disk, RaidLevel};
 use pio_machine::{IoNode, Machine};
 
 const SECTION: &str = include_str!("../../../machines/io-nodes/baylor-1995.toml");
@@ -34,6 +34,10 @@ fn what_is_written_reads_the_same() {
         machine.io_node.unwrap().disks
     };
     with("disk = { count = 3, seek = \"9.5 ms\", bandwidth = \"5 MB/s\", array = 8, queue = \"look\" }");
+    let raid = "raid = { level = 6, group = 10, failed = [3, 17], rebuild = { rate = \"50 MB/s\", bytes = \"4 TB\" } }";
+    let disks = with(&format!("disk = {{ count = 20, seek = \"8 ms\", bandwidth = \"200 MB/s\", {raid} }}"));
+    let raid = disks.raid.unwrap();
+    assert_eq!((raid.level, raid.group, raid.failed), (RaidLevel::DoubleParity, 10, vec![3, 17]));
     let device =
         "solid-state = { read = \"80 us\", write = \"20 us\", bandwidth = \"2 GB/s\", channels = 4 }";
     let disks = with(&format!("disk = {{ count = 1, {device}, queue = \"sstf\" }}"));
@@ -78,7 +82,7 @@ fn wrong_flash_devices_are_refused_by_key_and_reason() {
         &format!("{flash}.buffer = \"16 KiB\": expected at least 32 KiB"),
     );
     says("filled = true", "filled = 1", &format!("{flash}.filled = 1: expected true or false"));
-    says("erase = ", "ease = ", &format!("unknown key '{flash}.ease'"));
+    says("erase = ", "colour = 1\nerase = ", &format!("unknown key '{flash}.colour'"));
     says("depth = 32 ", "", &format!("'{flash}.depth' is missing"));
     says(
         "count = 1",
@@ -86,6 +90,46 @@ fn wrong_flash_devices_are_refused_by_key_and_reason() {
         "io-node.disk.queue = \"look\": expected \"fcfs\": a flash device",
     );
     says("count = 1", "count = 1\narray = 2", "io-node.disk.array = 2: expected no array");
+}
+
+#[test]
+fn wrong_groups_are_refused_by_key_and_reason() {
+    let says = |count: u32, raid: &str, expected: &str| {
+        let to = format!("count = {count}, raid = {{ {raid} }}");
+        let found = IoNode::parse("my.toml", &SECTION.replace("count = 6", &to)).unwrap_err().to_string();
+        assert!(found.starts_with("my.toml:10: ") && found.contains(expected), "{found}");
+    };
+    let raid = "io-node.disk.raid";
+    says(6, "level = 4", &format!("{raid}.level = 4: expected 0, 1, 5, 6 or 10"));
+    says(2, "level = 5", "expected a number from 3 of which the 2 disks are a multiple");
+    says(
+        6,
+        "level = 5, group = 4",
+        &format!("{raid}.group = 4: expected a number from 3 of which the 6 disks"),
+    );
+    says(6, "level = 10, group = 3", &format!("{raid}.group = 3: expected an even number from 2"));
+    says(
+        6,
+        "level = 5, failed = [6]",
+        &format!("{raid}.failed = [6]: expected a list of 1 to 65536 whole numbers from 0 to 5"),
+    );
+    let lost = "expected disks whose loss the level survives, in each group";
+    says(6, "level = 0, failed = [1]", lost);
+    says(6, "level = 5, failed = [1, 2]", lost);
+    says(6, "level = 6, failed = [1, 2, 3]", lost);
+    says(6, "level = 10, failed = [2, 3]", lost);
+    says(6, "level = 1, failed = [0, 1, 2, 3, 4, 5]", lost);
+    says(
+        6,
+        "level = 5, rebuild = { rate = \"1 MB/s\", bytes = \"1 TB\" }",
+        "expected nothing where no disk has failed",
+    );
+    says(6, "level = 5, spare = 1", &format!("unknown key '{raid}.spare'"));
+    // One of each group, or of each pair.
+    for raid in ["level = 5, group = 3, failed = [0, 5]", "level = 10, failed = [0, 3, 5]"] {
+        let text = SECTION.replace("count = 6", &format!("count = 6, raid = {{ {raid} }}"));
+        assert!(IoNode::parse("my.toml", &text).is_ok(), "{raid}");
+    }
 }
 
 #[test]

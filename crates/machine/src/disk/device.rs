@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Drive, Flash, diskspecs};
+use super::{Drive, Flash, Raid, diskspecs};
 use crate::error::MachineError;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::Section;
@@ -16,6 +16,8 @@ pub struct Disks {
     pub queue: Discipline,
     /// Disks with data in each synchronous array (RAID-3: all turn and move together, parity beside them); 1 is no array.
     pub array: u32,
+    /// How they hold data together; else each request is on one disk.
+    pub raid: Option<Raid>,
     /// Each of them.
     pub disk: Disk,
 }
@@ -98,7 +100,10 @@ impl Disks {
         if queue != Discipline::Fcfs && matches!(disk, Disk::Flash(_)) {
             return Err(section.conflict("queue", "\"fcfs\": a flash device has no arm".to_owned()));
         }
-        let disks = Disks { count: section.number("count", 1..=65_536)?, queue, array, disk };
+        let count = section.number("count", 1..=65_536)?;
+        let raid =
+            if section.has("raid") { Some(Raid::read(section.section("raid")?, count)?) } else { None };
+        let disks = Disks { count, queue, array, raid, disk };
         section.finish()?;
         Ok(disks)
     }
@@ -123,6 +128,10 @@ impl Disks {
         }
         if self.array > 1 {
             write!(out, ", array = {}", self.array)?;
+        }
+        if let Some(raid) = &self.raid {
+            write!(out, ", raid = ")?;
+            raid.write(out)?;
         }
         let known = DISCIPLINES.iter().find(|(_, discipline)| *discipline == self.queue);
         writeln!(out, ", queue = \"{}\" }}", known.map_or("fcfs", |(name, _)| name))

@@ -6,6 +6,7 @@ pub mod diskspecs;
 mod drive;
 mod flash;
 mod layout;
+mod raid;
 mod seek;
 
 pub use angle::Angle;
@@ -17,4 +18,5 @@ pub use flash::Flash;
 pub use layout::{
     IndexEntry, IndexedLayout, Layout, Mapping, Node, Remap, Sparing, TrackPattern, Zone, ZonedLayout,
 };
+pub use raid::{Raid, RaidLevel, Rebuild};
 pub use seek::SeekCurve;

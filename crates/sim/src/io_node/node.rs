@@ -130,6 +130,11 @@ impl IoNode {
         self.blocked
     }
 
+    /// When all disks that had failed were rebuilt.
+    pub fn rebuilt(&self) -> Option<Time> {
+        self.disks.rebuilt()
+    }
+
     /// How many requests are inside or wait outside.
     pub fn present(&self) -> usize {
         self.inside.count() + self.outside.len()
@@ -196,7 +201,7 @@ impl IoNode {
             }
             Stage::Disk if request.hit => {
                 let time = self.machine.channel.time_of(request.bytes);
-                let (disk, _) = self.disks.place(request.offset);
+                let disk = self.disks.disk_of(request.offset);
                 let (_, end) = self.channels[disk as usize].serve(now, time);
                 (end, if reads { Stage::Bus } else { Stage::Done })
             }
