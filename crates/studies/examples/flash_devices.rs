@@ -13,7 +13,7 @@ const SATA: &str = include_str!("../../../machines/io-nodes/sata-s4500.toml");
 
 /// Flash and data are so many times less than in the device, block by block: garbage collection then comes to its steady
 /// state within seconds. Only the ratio of the two matters to it, and the rates of dies, channels and link are whole.
-const SMALLER: u64 = 64;
+const SMALLER: u64 = 128;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let nvme = device("nvme-p4500.toml", NVME)?;

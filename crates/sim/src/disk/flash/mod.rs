@@ -7,8 +7,10 @@
 mod collector;
 mod command;
 mod dies;
+mod event;
 mod load;
 mod mapping;
+mod moves;
 #[cfg(test)]
 mod tests;
 
@@ -19,11 +21,12 @@ use pio_machine::disk::Flash;
 use pio_plan::Direction;
 
 use crate::kernel::{Queue, Slab, Stream, Time};
-use collector::{Collector, Step};
+use collector::Collector;
 use command::{Command, Write};
 use dies::{Dies, Job};
 use mapping::{Mapping, Place};
 
+pub use event::{FlashActions, FlashEvent, Read, Work};
 pub use load::{FlashLoad, FlashRun};
 
 /// A flash device that remembers where everything is.
@@ -53,88 +56,6 @@ pub struct FlashModel {
     done: Work,
     /// Kept for its memory.
     units: Vec<u32>,
-}
-
-/// What a device has done, in units of its mapping.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// Units written for the host.
-    pub written: u64,
-    /// Units written again by garbage collection.
-    pub moved: u64,
-    /// Lines erased.
-    pub erased: u64,
-}
-
-impl Work {
-    /// Units written to the flash for each that the host writes; nothing if it wrote none.
-    pub fn write_amplification(&self) -> Option<f64> {
-        (self.written > 0).then(|| (self.written + self.moved) as f64 / self.written as f64)
-    }
-
-    /// What was done since an earlier moment.
-    pub fn since(&self, earlier: &Work) -> Work {
-        Work {
-            written: self.written - earlier.written,
-            moved: self.moved - earlier.moved,
-            erased: self.erased - earlier.erased,
-        }
-    }
-}
-
-/// What happens later in a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlashEvent {
-    /// The controller is done with a command.
-    Begin(u32),
-    /// Units of a write are in the buffer, in this page of all.
-    Taken {
-        /// The command.
-        command: u32,
-        /// The page.
-        page: u32,
-        /// How many.
-        units: u32,
-    },
-    /// Data for a page are at its die.
-    Sent {
-        /// The page.
-        page: u32,
-    },
-    /// A die is done with what it did.
-    Die(u32),
-    /// Data of a page are over the bus.
-    Over(Read),
-    /// Data of a command are at the host.
-    Linked(u32),
-}
-
-/// Data that come from a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Read {
-    /// For a command: bytes that the host wants of these units.
-    Command {
-        /// The command.
-        command: u32,
-        /// Bytes over the link.
-        bytes: u64,
-    },
-    /// To be moved.
-    Moved {
-        /// The page.
-        page: u32,
-        /// How many units were valid in it.
-        units: u32,
-    },
-}
-
-/// What a device asks of whoever has it.
-#[derive(Debug, Default)]
-pub struct FlashActions {
-    /// To be given to [`FlashModel::handle`] at these times, ties in this order.
-    pub later: Vec<(Time, FlashEvent)>,
-    /// Requests that are done now.
-    pub done: Vec<u32>,
 }
 
 /// A page in the buffer.
@@ -379,96 +300,13 @@ impl FlashModel {
                 if *left == 0 {
                     self.erasing.remove(&line);
                     self.release(line);
-                    while let Some((unit, place)) = self.homeless.pop_front() {
+                    // A line may have no room for all of them: the others wait for the next.
+                    for (unit, place) in std::mem::take(&mut self.homeless) {
                         self.rewrite(now, unit, place, out);
                     }
                     self.take_writes(now, out);
                 }
             }
         }
-    }
-
-    // --- Garbage collection ---
-
-    /// Begins what garbage collection has to do by now.
-    fn collect(&mut self, now: Time, out: &mut FlashActions) {
-        let mut units = std::mem::take(&mut self.units);
-        loop {
-            units.clear();
-            match self.collector.next(&mut self.mapping, &mut units) {
-                Some(Step::Read { page }) => {
-                    let bytes = units.len() as u64 * self.flash.mapping;
-                    let read = Read::Moved { page, units: units.len() as u32 };
-                    let job = Job::Read { read, bytes };
-                    self.dies.add(now, page, job, &mut out.later);
-                }
-                Some(Step::Erase { line }) => {
-                    self.erasing.insert(line, self.flash.all_dies());
-                    self.dies.erase(now, line, &mut out.later);
-                }
-                None => break,
-            }
-        }
-        self.units = units;
-    }
-
-    /// The same in no time.
-    fn collect_at_once(&mut self) {
-        let mut units = std::mem::take(&mut self.units);
-        loop {
-            units.clear();
-            match self.collector.next(&mut self.mapping, &mut units) {
-                Some(Step::Read { .. }) => {
-                    for unit in &units {
-                        // Lines are erased at once, so that one is free.
-                        self.mapping.append(*unit);
-                        self.collector.moved();
-                    }
-                    self.done.moved += units.len() as u64;
-                }
-                Some(Step::Erase { line }) => self.release(line),
-                None => break,
-            }
-        }
-        self.units = units;
-    }
-
-    /// The units of a page that were read to be moved are written again, if they were not overwritten on the way.
-    fn move_page(&mut self, now: Time, page: u32, read: u32, out: &mut FlashActions) {
-        let mut units = std::mem::take(&mut self.units);
-        units.clear();
-        let pages_of_line = self.flash.pages * self.flash.all_dies();
-        self.mapping.valid_in(page / pages_of_line, page % pages_of_line, &mut units);
-        for _ in units.len() as u32..read {
-            self.collector.moved();
-        }
-        for unit in units.iter().copied() {
-            if let Some(place) = self.mapping.held(unit) {
-                self.rewrite(now, unit, place, out);
-            }
-        }
-        self.units = units;
-        self.take_writes(now, out);
-    }
-
-    /// Writes a unit again that was at this place, if it still is there.
-    fn rewrite(&mut self, now: Time, unit: u32, place: u32, out: &mut FlashActions) {
-        if !self.mapping.is_at(unit, place) {
-            return self.collector.moved();
-        }
-        match self.mapping.append(unit) {
-            Some(new) => {
-                self.collector.moved();
-                self.done.moved += 1;
-                self.fill(now, self.mapping.page_of(new), 1, 0, out);
-            }
-            None => self.homeless.push_back((unit, place)),
-        }
-    }
-
-    fn release(&mut self, line: u32) {
-        self.mapping.release(line);
-        self.collector.erased();
-        self.done.erased += 1;
     }
 }

@@ -4,6 +4,7 @@ use pio_machine::IoNode;
 use pio_machine::disk::{Disk, Flash};
 use pio_plan::Direction::{self, Read, Write};
 
+use super::collector::Step;
 use super::*;
 use crate::kernel::Events;
 
@@ -145,7 +146,7 @@ fn a_die_reads_for_the_host_before_it_programs() {
         end = if out.done.drain(..).any(|id| id == 12) { now.0 } else { end };
     }
     // Then it takes 50, and 15 on channel and link at least, 40 more if the channel carries a page.
-    assert!((460 + 65) * US <= end && end <= (460 + 65 + 40) * US, "{end}");
+    assert!(((460 + 65) * US..=(460 + 65 + 40) * US).contains(&end), "{end}");
 }
 
 #[test]
@@ -239,7 +240,7 @@ fn sustained_random_writes_pay_for_what_is_moved() {
     assert!((amplification / expected - 1.0).abs() < 0.03, "{amplification}, published {expected}");
     // For a page of the host's a die programs as many as the amplification says, each with its part of an erase; it reads
     // the pages of the line that is collected, as many, but for those where none of four units is valid.
-    let empty = (1.0 - (1.0 - 1.0 / expected)).powi(4);
+    let empty = (1.0 / expected).powi(4);
     let page = expected * (400e-6 + 2e-3 / 32.0 + 50e-6 * (1.0 - empty));
     let bound = 4.0 * 4.0 / page;
     let part = run.rate / bound;

@@ -1,8 +1,8 @@
 //! Where strips and parity are in RAID groups.
 //!
 //! Rows go around the groups: row `r` of the node is row `r / groups` of group `r % groups`. In a row, parity is on another
-//! disk than in the row before, and data follow it around the disks (left-symmetric: Lee and Katz, ASPLOS 1991; the default
-//! of Linux' md), so that strips that follow each other are on different disks.
+//! disk than in the row before, and data follow it around the disks (left-symmetric: Lee, UCB/CSD 90/573, 1990), so that
+//! strips that follow each other are on different disks.
 
 use std::ops::Range;
 
