@@ -93,6 +93,14 @@ fn wrong_flash_devices_are_refused_by_key_and_reason() {
 }
 
 #[test]
+fn a_group_of_the_examples_is_read_and_written() {
+    let machine = machine(include_str!("../../../machines/io-nodes/raid-6.toml")).unwrap();
+    assert_eq!(Machine::parse("again.toml", &machine.to_toml("")).unwrap(), machine);
+    let raid = machine.io_node.unwrap().disks.raid.unwrap();
+    assert_eq!((raid.level.data(raid.group), raid.rebuild.unwrap().bytes), (8, 2_000_000_000_000));
+}
+
+#[test]
 fn wrong_groups_are_refused_by_key_and_reason() {
     let says = |count: u32, raid: &str, expected: &str| {
         let to = format!("count = {count}, raid = {{ {raid} }}");

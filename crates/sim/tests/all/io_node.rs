@@ -181,6 +181,46 @@ fn flash_under_an_open_load_is_as_busy_as_its_reads_make_it() {
     assert!((die..1.5 * die).contains(&wait), "{wait} beside {die}");
 }
 
+/// A node whose disks, in a group of level 5, are all that takes time.
+fn only_a_group(failed: &str) -> Description {
+    let raid = format!("raid = {{ level = 5{failed} }}");
+    let mut node = only_a_disk("seek = \"10 ms\", bandwidth = \"1 MB/s\"");
+    let text = format!(
+        "[io-node]\nadapter = \"1 GB/s\"\ncpu = {{ request = \"0 s\", response = \"0 s\" }}\nbus = \"1 GB/s\"\n\
+         channel = \"1 GB/s\"\nbuffer = \"1 GiB\"\nunit = \"64 KiB\"\n\
+         disk = {{ count = 5, seek = \"10 ms\", bandwidth = \"1 MB/s\", {raid} }}\n"
+    );
+    node.disks = Description::parse("test.toml", &text).unwrap().disks;
+    node.unit = 65_536;
+    node
+}
+
+#[test]
+fn a_group_is_the_disks_of_a_node() {
+    let time = |node: &Description, request: IoRequest| {
+        serve(&mut IoNode::new(node, Adapter::OfTheNetwork), &[(0, request)])[0].done.0 / 1_000_000
+    };
+    // Old data and parity, then both anew: twice 10 ms and 4 KB.
+    let whole = only_a_group("");
+    assert_eq!(time(&whole, request(0, Write, 4096, false)), 28_192);
+    // Four strips and their parity at once.
+    assert_eq!(time(&whole, request(0, Write, 4 * 65_536, false)), 10_000 + 65_536);
+}
+
+#[test]
+fn a_degraded_group_is_as_busy_as_its_reads_make_it() {
+    let load =
+        OpenLoad { rate: 10.0, bytes: 4096, message: 0, reads: 1.0, misses: 1.0, requests: 20_000, seed: 3 };
+    let busy = |failed: &str| {
+        let found = load.run(&only_a_group(failed), Adapter::OfTheNetwork).unwrap();
+        found.in_use.disks.seconds() / found.end.since(Time(0)).seconds()
+    };
+    // One read in five is of the lost strip and reads four others: 4/5 + 4/5 operations for each, where it was one. The
+    // same reads come in both runs; how many are of the lost strip is within three standard errors (2.2 %).
+    let ratio = busy(", failed = [1]") / busy("");
+    assert!((ratio / 1.6 - 1.0).abs() < 0.022, "{ratio}");
+}
+
 #[test]
 fn a_synchronous_array_is_one_disk_as_many_times_as_fast() {
     let time = |disk: &str| {
