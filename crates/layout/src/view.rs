@@ -153,6 +153,18 @@ impl View {
         self.finite(positions).extents(0..u64::MAX)
     }
 
+    /// How many pieces the data bytes `positions` are in, as [`Layout::pieces`].
+    pub fn pieces(&self, positions: Range<u64>) -> u64 {
+        let part = positions.start..positions.end.min(self.limit);
+        if part.is_empty() {
+            return 0;
+        }
+        if self.unit.is_dense() && self.unit.size() as i64 == self.period {
+            return 1;
+        }
+        self.unit.shape.pieces_of_copies(part)
+    }
+
     /// True if `positions` are one contiguous block of the file (or none).
     pub fn is_contiguous_over(&self, positions: Range<u64>) -> bool {
         self.finite(positions).is_dense()

@@ -335,24 +335,30 @@ impl TwoPhase {
         if aggregator.next > last || aggregator.is_blocked() {
             return None;
         }
-        let rest = domain.from(aggregator.next);
-        let accesses = || self.descriptions.accesses().map(|(_, access)| access);
-        let Some(first) = accesses().filter_map(|access| first_offset(access, rest.clone())).min() else {
-            aggregator.next = last + 1;
-            return None;
-        };
-        let index = domain.index_of(first);
-        aggregator.next = index;
+        let mut window = domain.window(aggregator.next);
+        let mut parts: Vec<_> = self.descriptions.parts_in(&window).collect();
+        if parts.is_empty() {
+            let rest = domain.from(aggregator.next);
+            let firsts = self.descriptions.parts_in(&rest).filter_map(first_offset);
+            let Some(first) = firsts.min() else {
+                aggregator.next = last + 1;
+                return None;
+            };
+            aggregator.next = domain.index_of(first);
+            window = domain.window(aggregator.next);
+            parts = self.descriptions.parts_in(&window).collect();
+        }
         aggregator.is_next = true;
         if aggregator.is_blocked() {
             return None;
         }
-        let window = domain.window(index);
-        let end = accesses().filter_map(|access| last_offset(access, window.clone())).max();
-        let span = first..end.map_or(window.end, |last| last + 1);
-        let clients = self.descriptions.clients_of(&window);
+        let first = parts.iter().cloned().filter_map(first_offset).min();
+        let end = parts.iter().cloned().filter_map(last_offset).max();
+        let span = first.unwrap_or(window.start)..end.map_or(window.end, |last| last + 1);
+        let clients: Clients = parts.into_iter().map(|(client, _, positions)| (client, positions)).collect();
         let me = self.group.rank;
         let awaited = clients.iter().map(|(client, _)| *client).filter(|client| *client != me).collect();
+        let index = aggregator.next;
         aggregator.open.push_back(Window { index, awaited, span });
         aggregator.next = index + 1;
         aggregator.is_next = false;
@@ -363,8 +369,8 @@ impl TwoPhase {
     fn write_request(&self, slot: Slot, origin: u64, file: Range<u64>) -> Io {
         let parts: Vec<_> = self
             .descriptions
-            .accesses()
-            .map(|(_, access)| (&access.view, access.within(file.clone())))
+            .parts_in(&file)
+            .map(|(_, access, positions)| (&access.view, positions))
             .collect();
         let holes = coverage::holes(file.clone(), &parts);
         if holes.size() == 0 {
@@ -683,12 +689,12 @@ impl StateMachine for TwoPhase {
     }
 }
 
-fn first_offset(access: &Access, file: Range<u64>) -> Option<u64> {
-    let positions = access.within(file);
-    if positions.is_empty() { None } else { access.view.offset_of(positions.start) }
+/// Where the data of a client begin, that are some.
+fn first_offset((_, access, positions): (Rank, &Access, Range<u64>)) -> Option<u64> {
+    access.view.offset_of(positions.start)
 }
 
-fn last_offset(access: &Access, file: Range<u64>) -> Option<u64> {
-    let positions = access.within(file);
-    if positions.is_empty() { None } else { access.view.offset_of(positions.end - 1) }
+/// Where its last byte is.
+fn last_offset((_, access, positions): (Rank, &Access, Range<u64>)) -> Option<u64> {
+    access.view.offset_of(positions.end - 1)
 }
