@@ -4,7 +4,11 @@
 //! it writes. The pieces of P ranks usually interleave with one period, so the answer for one period, which costs
 //! O(P log P), is the answer for all. Only what has no period in common, at most a quarter of the window, is merged
 //! extent by extent: so keep windows to the size of a buffer where layouts come from anywhere.
+//!
+//! Of many ranks, each has few pieces in a window, and to make layouts of them takes longer than the answer: their bytes are
+//! marked, and if no mark is missing there are no holes.
 
+mod marks;
 mod merge;
 
 use std::ops::Range;
@@ -13,6 +17,7 @@ use crate::layout::{Kind, Layout, Shape};
 use crate::runs::Extent;
 use crate::striping::gcd;
 use crate::view::View;
+use marks::show_no_hole;
 use merge::merge;
 
 /// How often a window is cut in parts to find periods in them; then they are merged. Halving would need 64 at most, but cuts
@@ -27,6 +32,9 @@ const FEW_PIECES: u64 = 64;
 /// Parts may overlap. A window beyond `i64::MAX` is cut to it.
 pub fn holes(window: Range<u64>, parts: &[(&View, Range<u64>)]) -> Layout {
     let window = clamp(window.start)..clamp(window.end);
+    if show_no_hole(&window, parts) {
+        return Layout::empty();
+    }
     holes_of_layouts(window.clone(), within(&window, parts))
 }
 

@@ -1,8 +1,9 @@
-//! How many pieces a part of a layout has, without walking it.
+//! The pieces of a part of a layout: how many there are, without walking it; and which, without taking memory.
 
 use std::ops::Range;
 
 use crate::layout::{Kind, Layout, Shape, part_at};
+use crate::runs::Extent;
 
 impl Layout {
     /// How many pieces the data bytes `positions` are in: as many as [`Layout::runs`] goes through, where a piece of which only a
@@ -68,6 +69,64 @@ impl Shape {
         }
         let between = (last - first - 1).saturating_mul(self.pieces);
         between.saturating_add(self.pieces_of(from..self.size)).saturating_add(self.pieces_of(0..to))
+    }
+}
+
+impl Shape {
+    /// Visits the pieces of a part that lies within the shape, which is put at `offset`, in order.
+    fn visit(&self, offset: i64, part: Range<u64>, visit: &mut impl FnMut(Extent)) {
+        match &self.kind {
+            Kind::Block => {
+                let len = part.end.saturating_sub(part.start);
+                if len > 0 {
+                    visit(Extent { offset: offset + part.start as i64, len });
+                }
+            }
+            Kind::Strided { stride, inner, .. } => {
+                inner.visit_copies(|index| offset + index as i64 * stride, part, visit);
+            }
+            Kind::Indexed { displacements, inner } => {
+                inner.visit_copies(|index| offset + displacements[index as usize], part, visit);
+            }
+            Kind::Blocks { blocks, starts } => {
+                for index in part_at(starts, part.start)..blocks.len() {
+                    let (start, (displacement, len)) = (starts[index], blocks[index]);
+                    if start >= part.end {
+                        break;
+                    }
+                    let (from, to) = (part.start.max(start) - start, (part.end - start).min(len));
+                    visit(Extent { offset: offset + displacement + from as i64, len: to - from });
+                }
+            }
+            Kind::Sequence { parts, starts } => {
+                for index in part_at(starts, part.start)..parts.len() {
+                    let (start, Layout { offset: displacement, shape }) = (starts[index], &parts[index]);
+                    if start >= part.end {
+                        break;
+                    }
+                    let (from, to) = (part.start.max(start) - start, (part.end - start).min(shape.size));
+                    shape.visit(offset + displacement, from..to, visit);
+                }
+            }
+        }
+    }
+
+    /// Visits the pieces of a part of copies of the shape, one after the other without end; `offset_of` says where each copy is.
+    /// The shape is not empty.
+    pub(crate) fn visit_copies(
+        &self,
+        offset_of: impl Fn(u64) -> i64,
+        part: Range<u64>,
+        visit: &mut impl FnMut(Extent),
+    ) {
+        let mut index = part.start / self.size;
+        let mut start = index * self.size;
+        while start < part.end {
+            let (from, to) = (part.start.max(start) - start, (part.end - start).min(self.size));
+            self.visit(offset_of(index), from..to, visit);
+            index += 1;
+            start += self.size;
+        }
     }
 }
 

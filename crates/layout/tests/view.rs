@@ -169,9 +169,12 @@ proptest! {
         let expected: Vec<i64> =
             (window.start as i64..window.end as i64).filter(|offset| !touched.contains(offset)).collect();
         prop_assert_eq!(coverage::covers(window.clone(), &access), expected.is_empty());
-        let holes = coverage::holes(window, &access);
+        let holes = coverage::holes(window.clone(), &access);
         prop_assert!(holes.is_monotone());
         prop_assert_eq!(offsets(&holes), expected);
+        // However it is found, it is written the same.
+        let layouts = access.iter().map(|(view, positions)| view.layout_of(positions.clone()).unwrap()).collect();
+        prop_assert_eq!(holes, coverage::holes_of_layouts(window.start as i64..window.end as i64, layouts));
     }
 
     #[test]

@@ -4,16 +4,13 @@ use std::iter::Peekable;
 use std::ops::Range;
 
 use super::block;
+use super::marks::{Marks, are_marked};
 use crate::layout::Layout;
 use crate::runs::{Extent, Extents};
 
 /// Where extents are sorted, about so many at a time: what fits a processor's cache.
 const FEW_EXTENTS: usize = 1 << 12;
 const MANY_EXTENTS: usize = 1 << 14;
-
-/// Where there is a piece to so many bytes or fewer in the mean, bytes are marked. A piece is marked in the time of one step of a
-/// sort, and sorting takes a dozen; but 64 bytes take a word to be cleared and looked at, which 2 KiB do in that of all steps.
-const MARKED_BYTES: u64 = 2 << 10;
 
 /// So many bytes of the window are marked at a time: 128 KiB of marks, which a processor's cache holds.
 const STRETCH_BYTES: i64 = 1 << 20;
@@ -26,29 +23,47 @@ pub(super) fn merge(window: &Range<i64>, layouts: Vec<Layout>, found: &mut Vec<L
         .inspect(|layout| pieces = pieces.saturating_add(layout.shape.pieces))
         .map(|layout| layout.extents(0..u64::MAX).peekable())
         .collect();
-    let mut holes = Holes { end: window.start, found };
-    if (window.end - window.start) as u64 / MARKED_BYTES < pieces {
+    let mut holes = Holes::of(window);
+    if are_marked(window, pieces) {
         mark(window, lists, &mut holes);
     } else {
         sort(window, lists, &mut holes);
     }
-    holes.touch(window.end..window.end);
+    found.extend(holes.all(window).into_iter().map(block));
 }
 
 /// Goes through what is touched, in order, and finds the holes between.
-struct Holes<'a> {
+struct Holes {
     /// Up to where all is known.
     end: i64,
-    found: &'a mut Vec<Layout>,
+    found: Vec<Extent>,
 }
 
-impl Holes<'_> {
+impl Holes {
+    fn of(window: &Range<i64>) -> Holes {
+        Holes { end: window.start, found: Vec::new() }
+    }
+
     fn touch(&mut self, touched: Range<i64>) {
         if touched.start > self.end {
-            let len = (touched.start - self.end) as u64;
-            self.found.push(block(Extent { offset: self.end, len }));
+            self.found.push(Extent { offset: self.end, len: (touched.start - self.end) as u64 });
         }
         self.end = self.end.max(touched.end);
+    }
+
+    /// What is marked of a stretch that begins at `start`.
+    fn touch_marked(&mut self, start: i64, marks: &Marks) {
+        let mut from = 0;
+        while let Some(touched) = marks.next(from) {
+            from = touched.end;
+            self.touch(start + touched.start as i64..start + touched.end as i64);
+        }
+    }
+
+    /// All of the window.
+    fn all(mut self, window: &Range<i64>) -> Vec<Extent> {
+        self.touch(window.end..window.end);
+        self.found
     }
 }
 
@@ -101,63 +116,8 @@ fn mark(window: &Range<i64>, mut lists: Vec<Peekable<Extents>>, holes: &mut Hole
             }
             list.peek().is_some()
         });
-        let mut from = 0;
-        while let Some(touched) = marks.next(from) {
-            from = touched.end;
-            holes.touch(stretch.start + touched.start as i64..stretch.start + touched.end as i64);
-        }
+        holes.touch_marked(stretch.start, &marks);
         start = stretch.end;
-    }
-}
-
-/// A mark for each byte of a stretch.
-struct Marks {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl Marks {
-    fn none() -> Marks {
-        Marks { words: Vec::new(), len: 0 }
-    }
-
-    /// For so many bytes from now on, of which none is marked.
-    fn clear(&mut self, len: usize) {
-        self.words.clear();
-        self.words.resize(len.div_ceil(64), 0);
-        self.len = len;
-    }
-
-    /// Marks bytes; `bytes` is not empty.
-    fn set(&mut self, bytes: Range<usize>) {
-        let (first, last) = (bytes.start / 64, (bytes.end - 1) / 64);
-        let (from, to) = (!0 << (bytes.start % 64), !0 >> (63 - (bytes.end - 1) % 64));
-        if first == last {
-            self.words[first] |= from & to;
-            return;
-        }
-        self.words[first] |= from;
-        self.words[first + 1..last].fill(!0);
-        self.words[last] |= to;
-    }
-
-    /// The first marked bytes in a row from one on.
-    fn next(&self, from: usize) -> Option<Range<usize>> {
-        let start = self.find(from, 0);
-        (start < self.len).then(|| start..self.find(start, !0))
-    }
-
-    /// The first byte from one on that is marked; or, if `flipped` is all ones, that is not.
-    fn find(&self, from: usize, flipped: u64) -> usize {
-        let mut index = from / 64;
-        let Some(word) = self.words.get(index) else { return self.len };
-        let mut word = (word ^ flipped) & (!0 << (from % 64));
-        while word == 0 {
-            index += 1;
-            let Some(next) = self.words.get(index) else { return self.len };
-            word = next ^ flipped;
-        }
-        (64 * index + word.trailing_zeros() as usize).min(self.len)
     }
 }
 
@@ -169,17 +129,13 @@ mod tests {
 
     fn holes_of(
         window: &Range<i64>,
-        found: impl Fn(Vec<Peekable<Extents>>, &mut Holes),
+        find: impl Fn(&Range<i64>, Vec<Peekable<Extents>>, &mut Holes),
         layouts: &[Layout],
-    ) -> Vec<Layout> {
-        let mut list = Vec::new();
-        let mut holes = Holes { end: window.start, found: &mut list };
-        let lists = layouts
-            .iter()
-            .map(|layout| layout.clip(window.start, window.end).extents(0..u64::MAX).peekable());
-        found(lists.collect(), &mut holes);
-        holes.touch(window.end..window.end);
-        list
+    ) -> Vec<Extent> {
+        let mut holes = Holes::of(window);
+        let inside = layouts.iter().map(|layout| layout.clip(window.start, window.end));
+        find(window, inside.map(|layout| layout.extents(0..u64::MAX).peekable()).collect(), &mut holes);
+        holes.all(window)
     }
 
     proptest! {
@@ -192,8 +148,8 @@ mod tests {
                 Layout::strided(count, len as i64 + gap, Layout::bytes(len)).unwrap().shifted(offset).unwrap()
             };
             let layouts: Vec<Layout> = rows.iter().map(layout).collect();
-            let marked = holes_of(&window, |lists, holes| mark(&window, lists, holes), &layouts);
-            let sorted = holes_of(&window, |lists, holes| sort(&window, lists, holes), &layouts);
+            let marked = holes_of(&window, mark, &layouts);
+            let sorted = holes_of(&window, sort, &layouts);
             prop_assert_eq!(marked, sorted);
         }
     }
@@ -205,8 +161,8 @@ mod tests {
         let long = Layout::bytes(2 * STRETCH_BYTES as u64 + 70).shifted(9).unwrap();
         let last = Layout::bytes(3).shifted(window.end - 3).unwrap();
         let layouts = [long, last];
-        let marked = holes_of(&window, |lists, holes| mark(&window, lists, holes), &layouts);
-        let bounds: Vec<_> = marked.iter().map(|hole| hole.lower_bound()..hole.upper_bound()).collect();
+        let marked = holes_of(&window, mark, &layouts);
+        let bounds: Vec<_> = marked.iter().map(|hole| hole.offset..hole.end()).collect();
         assert_eq!(bounds, [5..9, 9 + 2 * STRETCH_BYTES + 70..window.end - 3]);
     }
 }
