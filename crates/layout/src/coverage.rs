@@ -4,14 +4,21 @@
 //! it writes. The pieces of P ranks usually interleave with one period, so the answer for one period, which costs
 //! O(P log P), is the answer for all. Only what has no period in common, at most a quarter of the window, is merged
 //! extent by extent: so keep windows to the size of a buffer where layouts come from anywhere.
+//!
+//! Of many ranks, each has few pieces in a window, and to make layouts of them takes longer than the answer: their bytes are
+//! marked, and if no mark is missing there are no holes.
 
-use std::iter::Peekable;
+mod marks;
+mod merge;
+
 use std::ops::Range;
 
 use crate::layout::{Kind, Layout, Shape};
-use crate::runs::{Extent, Extents};
+use crate::runs::Extent;
 use crate::striping::gcd;
 use crate::view::View;
+use marks::show_no_hole;
+use merge::merge;
 
 /// How often a window is cut in parts to find periods in them; then they are merged. Halving would need 64 at most, but cuts
 /// are made where layouts change.
@@ -20,15 +27,14 @@ const MOST_CUTS: u32 = 64;
 /// Layouts of up to so many pieces each are merged at once: to look for periods takes longer.
 const FEW_PIECES: u64 = 64;
 
-/// Where extents are sorted, about so many at a time: what fits a processor's cache.
-const FEW_EXTENTS: usize = 1 << 12;
-const MANY_EXTENTS: usize = 1 << 14;
-
 /// The bytes of `window` (file offsets) that none of `parts` (positions of views) touches, as a monotone layout.
 ///
 /// Parts may overlap. A window beyond `i64::MAX` is cut to it.
 pub fn holes(window: Range<u64>, parts: &[(&View, Range<u64>)]) -> Layout {
     let window = clamp(window.start)..clamp(window.end);
+    if show_no_hole(&window, parts) {
+        return Layout::empty();
+    }
     holes_of_layouts(window.clone(), within(&window, parts))
 }
 
@@ -142,7 +148,7 @@ fn sort_out(window: &Range<i64>, layout: Layout, blocks: &mut Vec<Extent>, strid
 /// Appends the holes that strided layouts leave in `window`.
 fn search_strided(window: &Range<i64>, layouts: Vec<Layout>, cuts: u32, found: &mut Vec<Layout>) {
     let len = window.end - window.start;
-    if layouts.iter().all(|layout| pieces(&layout.shape) <= FEW_PIECES) {
+    if layouts.iter().all(|layout| layout.shape.pieces <= FEW_PIECES) {
         return merge(window, layouts, found);
     }
     let (Some(period), Some(cuts)) = (common_period(&layouts, len / 4), cuts.checked_sub(1)) else {
@@ -182,19 +188,6 @@ fn search_strided(window: &Range<i64>, layouts: Vec<Layout>, cuts: u32, found: &
     }
 }
 
-/// How many blocks a shape is made of.
-fn pieces(shape: &Shape) -> u64 {
-    match &shape.kind {
-        Kind::Block => 1,
-        Kind::Strided { count, inner, .. } => count.saturating_mul(pieces(inner)),
-        Kind::Indexed { displacements, inner } => (displacements.len() as u64).saturating_mul(pieces(inner)),
-        Kind::Blocks { blocks, .. } => blocks.len() as u64,
-        Kind::Sequence { parts, .. } => {
-            parts.iter().fold(0, |sum, part| sum.saturating_add(pieces(&part.shape)))
-        }
-    }
-}
-
 /// The least common multiple of all strides, if at most `most`.
 fn common_period(layouts: &[Layout], most: i64) -> Option<i64> {
     let mut period = 1i128;
@@ -216,44 +209,6 @@ fn steady(layout: &Layout) -> Range<i128> {
             offset + inner.upper as i128 - *stride as i128..offset + *count as i128 * *stride as i128
         }
         _ => offset..offset + layout.shape.upper as i128,
-    }
-}
-
-/// Appends the holes, merging extent by extent: exact, whatever there is.
-///
-/// Stretch by stretch of the window, the extents of all layouts there are sorted: a sort that goes by what is in order already takes a
-/// quarter of the time of a heap.
-fn merge(window: &Range<i64>, layouts: Vec<Layout>, found: &mut Vec<Layout>) {
-    let mut lists: Vec<Peekable<Extents>> = layouts
-        .iter()
-        .map(|layout| layout.clip(window.start, window.end).extents(0..u64::MAX).peekable())
-        .collect();
-    let mut stretch = ((window.end - window.start) / 64).max(1);
-    let (mut start, mut end) = (window.start, window.start);
-    let mut inside = Vec::new();
-    while !lists.is_empty() {
-        start = start.saturating_add(stretch).min(window.end);
-        lists.retain_mut(|list| {
-            while let Some(extent) = list.next_if(|extent| extent.offset < start) {
-                inside.push(extent);
-            }
-            list.peek().is_some()
-        });
-        stretch = match inside.len() {
-            0..FEW_EXTENTS => stretch.saturating_mul(2),
-            FEW_EXTENTS..MANY_EXTENTS => stretch,
-            MANY_EXTENTS.. => (stretch / 2).max(1),
-        };
-        inside.sort_by_key(|extent| extent.offset);
-        for extent in inside.drain(..) {
-            if extent.offset > end {
-                found.push(block(Extent { offset: end, len: (extent.offset - end) as u64 }));
-            }
-            end = end.max(extent.end());
-        }
-    }
-    if end < window.end {
-        found.push(block(Extent { offset: end, len: (window.end - end) as u64 }));
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct Shape {
     pub(crate) upper: i64,
     pub(crate) depth: usize,
     pub(crate) monotone: bool,
+    /// Blocks in it, as [`Layout::runs`] counts them; what passes 64 bits is cut to them.
+    pub(crate) pieces: u64,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -176,6 +178,7 @@ impl Shape {
             upper: len as i64,
             depth: 0,
             monotone: true,
+            pieces: u64::from(len > 0),
         })
     }
 
@@ -200,6 +203,7 @@ impl Shape {
         if upper - lower > MAX {
             return overflow("the span");
         }
+        let pieces = kind.pieces();
         Ok(Arc::new(Shape {
             kind,
             size: size as u64,
@@ -207,6 +211,7 @@ impl Shape {
             upper: upper as i64,
             depth,
             monotone,
+            pieces,
         }))
     }
 

@@ -195,7 +195,7 @@ impl Shape {
     }
 
     /// How many children there are; a block is its own.
-    fn children(&self) -> u64 {
+    pub(crate) fn children(&self) -> u64 {
         match &self.kind {
             Kind::Block => 1,
             Kind::Strided { count, .. } => *count,

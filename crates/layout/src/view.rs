@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::datatype::Datatype;
 use crate::error::{LayoutError, overflow};
 use crate::layout::{Kind, Layout, MAX_DEPTH};
-use crate::runs::{Extents, Runs};
+use crate::runs::{Extent, Extents, Runs};
 use crate::slice::cut_tiles;
 
 /// Displacement, etype and filetype: MPI's view of a file.
@@ -151,6 +151,36 @@ impl View {
     /// The extents of the data bytes `positions`, at absolute file offsets, adjacent ones merged.
     pub fn extents(&self, positions: Range<u64>) -> Extents {
         self.finite(positions).extents(0..u64::MAX)
+    }
+
+    /// How many pieces the data bytes `positions` are in, as [`Layout::pieces`].
+    pub fn pieces(&self, positions: Range<u64>) -> u64 {
+        let part = positions.start..positions.end.min(self.limit);
+        if part.is_empty() {
+            return 0;
+        }
+        if self.shows_all() {
+            return 1;
+        }
+        self.unit.shape.pieces_of_copies(part)
+    }
+
+    /// Visits the pieces of the data bytes `positions`, in order, those of the tiles: what touches is not merged.
+    pub(crate) fn visit(&self, positions: Range<u64>, visit: &mut impl FnMut(Extent)) {
+        let part = positions.start..positions.end.min(self.limit);
+        let Layout { offset, shape } = &self.unit;
+        if part.is_empty() {
+            return;
+        }
+        if self.shows_all() {
+            return visit(Extent { offset: offset + part.start as i64, len: part.end - part.start });
+        }
+        shape.visit_copies(|tile| offset + tile as i64 * self.period, part, visit);
+    }
+
+    /// True if there is nothing between the bytes that it shows.
+    fn shows_all(&self) -> bool {
+        self.unit.is_dense() && self.unit.size() as i64 == self.period
     }
 
     /// True if `positions` are one contiguous block of the file (or none).

@@ -6,8 +6,8 @@ mod common;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use common::{offsets, range, view};
-use pio_layout::{Datatype, Layout, LayoutError, Order, Run, Striping, View, coverage};
+use common::{monotone_layout, offsets, range, view};
+use pio_layout::{Datatype, Layout, LayoutError, Order, Run, Share, Striping, View, coverage};
 use proptest::prelude::*;
 
 fn part(bytes: &[u64], positions: &Range<u64>) -> Vec<i64> {
@@ -79,6 +79,53 @@ proptest! {
     }
 
     #[test]
+    fn shares_are_the_pieces_cut_at_strips(
+        (view, bytes) in view(),
+        positions in range(300),
+        unit in 1u64..20,
+        factor in 1u32..5,
+        first in 0u32..5,
+    ) {
+        let striping = Striping::new(unit, factor, first % factor).unwrap();
+        let positions = positions.start.min(bytes.len() as u64)..positions.end.min(bytes.len() as u64);
+        let mut expected = vec![Share::default(); factor as usize];
+        let layout = view.layout_of(positions.clone()).unwrap();
+        for piece in layout.runs(0..layout.size()).flat_map(Run::pieces) {
+            let (start, end) = (piece.offset as u64, piece.end() as u64);
+            for (index, strip) in striping.strips(start..end).enumerate() {
+                let share = &mut expected[strip.server as usize];
+                share.first = if share.bytes == 0 { strip.offset } else { share.first };
+                share.bytes += strip.len;
+                share.pieces += u64::from(factor > 1 || index == 0);
+            }
+        }
+        prop_assert_eq!(striping.shares(&view, positions), expected);
+    }
+
+    #[test]
+    fn pieces_are_those_of_runs((layout, _) in monotone_layout(), positions in range(300)) {
+        let walked: u64 = layout.runs(positions.clone()).map(|run| run.count).sum();
+        prop_assert_eq!(layout.pieces(positions), walked);
+    }
+
+    /// A view that shows everything is one piece; any other has those of its tiles.
+    #[test]
+    fn pieces_of_a_view_are_those_of_its_tiles((view, bytes) in view(), positions in range(300)) {
+        let len = bytes.len() as u64;
+        let positions = positions.start.min(len)..positions.end.min(len);
+        let (tile, size) = (view.filetype().layout(), view.filetype().size());
+        let mut walked = 0;
+        for start in (0..len).step_by(size as usize) {
+            let part = positions.start.max(start) - start..positions.end.min(start + size).max(start) - start;
+            walked += tile.runs(part).map(|run| run.count).sum::<u64>();
+        }
+        if view.is_contiguous_over(0..len) && view.filetype().extent() as u64 == size {
+            walked = walked.min(1);
+        }
+        prop_assert_eq!(view.pieces(positions), walked);
+    }
+
+    #[test]
     fn striping_addresses(unit in 1u64..9, factor in 1u32..5, first in 0u32..5, file in range(200)) {
         let striping = Striping::new(unit, factor, first % factor).unwrap();
         let mut own = vec![Vec::new(); factor as usize];
@@ -122,9 +169,12 @@ proptest! {
         let expected: Vec<i64> =
             (window.start as i64..window.end as i64).filter(|offset| !touched.contains(offset)).collect();
         prop_assert_eq!(coverage::covers(window.clone(), &access), expected.is_empty());
-        let holes = coverage::holes(window, &access);
+        let holes = coverage::holes(window.clone(), &access);
         prop_assert!(holes.is_monotone());
         prop_assert_eq!(offsets(&holes), expected);
+        // However it is found, it is written the same.
+        let layouts = access.iter().map(|(view, positions)| view.layout_of(positions.clone()).unwrap()).collect();
+        prop_assert_eq!(holes, coverage::holes_of_layouts(window.start as i64..window.end as i64, layouts));
     }
 
     #[test]

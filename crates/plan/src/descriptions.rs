@@ -188,12 +188,16 @@ impl Descriptions {
         }
     }
 
+    /// The ranks that have data in an interval of the file, their accesses, and which of these lie there.
+    pub(crate) fn parts_in(&self, file: &Range<u64>) -> impl Iterator<Item = (Rank, &Access, Range<u64>)> {
+        self.accesses().filter_map(|(rank, access)| {
+            let positions = access.within(file.clone());
+            (!positions.is_empty()).then_some((rank, access, positions))
+        })
+    }
+
     /// The ranks that have data in an interval of the file, and which.
     pub(crate) fn clients_of(&self, file: &Range<u64>) -> Clients {
-        let part = |(rank, access): (Rank, &Access)| {
-            let positions = access.within(file.clone());
-            (!positions.is_empty()).then_some((rank, positions))
-        };
-        self.accesses().filter_map(part).collect()
+        self.parts_in(file).map(|(rank, _, positions)| (rank, positions)).collect()
     }
 }

@@ -115,6 +115,8 @@ struct Window {
     index: u64,
     /// Clients (other than this rank) whose data or release must still come before it is done.
     awaited: Vec<Rank>,
+    /// Whose data it has, this rank's among them.
+    clients: Clients,
     /// Bytes between the first and the last accessed byte.
     span: Range<u64>,
 }
@@ -289,33 +291,35 @@ impl TwoPhase {
 
     /// Opens windows as long as there are free buffers, and writes the first if all its data are there.
     fn aggregate_write(&mut self, actions: &mut Vec<Action>) {
-        while let Some((index, clients)) = self.open_window() {
+        while self.open_window() {
             let Phase::Exchanging { aggregator: Some(aggregator), .. } = &self.phase else { return };
-            let window = aggregator.domain.window(index);
+            let Some(opened) = aggregator.open.back() else { return };
+            let index = opened.index;
             if index >= Slot::COUNT as u64 {
-                let awaited = aggregator.open.back().map_or(&[][..], |window| &window.awaited);
                 let grant = |to: &Rank| Action::Send { to: *to, message: Message::Grant { index } };
-                actions.extend(awaited.iter().map(grant));
+                actions.extend(opened.awaited.iter().map(grant));
             }
             let me = self.group.rank;
-            if let Some((client, positions)) = clients.into_iter().find(|(client, _)| *client == me) {
+            if let Some((client, positions)) =
+                opened.clients.iter().find(|(client, _)| *client == me).cloned()
+            {
+                let window = aggregator.domain.window(index);
                 actions.push(Action::Copy { piece: Piece { client, index, window, positions } });
             }
         }
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return };
         let ready = aggregator.open.front().filter(|window| window.awaited.is_empty());
         if let Some(window) = ready.filter(|_| !aggregator.accessing) {
-            let (index, span) = (window.index, window.span.clone());
-            let origin = aggregator.domain.window(index).start;
+            let origin = aggregator.domain.window(window.index).start;
+            actions.push(Action::Io(write_request(&self.descriptions, window, origin)));
             aggregator.accessing = true;
-            actions.push(Action::Io(self.write_request(Slot::of(index), origin, span)));
         }
     }
 
     /// Reads the next window if there is a free buffer.
     fn aggregate_read(&mut self, actions: &mut Vec<Action>) {
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &self.phase else { return };
-        if aggregator.accessing || self.open_window().is_none() {
+        if aggregator.accessing || !self.open_window() {
             return;
         }
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return };
@@ -326,61 +330,43 @@ impl TwoPhase {
         actions.push(Action::Io(Io::Window { direction: Direction::Read, slot, origin, file }));
     }
 
-    /// Gives the next window in which anyone has data a buffer, if its buffer is free. Its number, and whose data it has.
-    fn open_window(&mut self) -> Option<(u64, Clients)> {
-        let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return None };
+    /// Gives the next window in which anyone has data a buffer, if its buffer is free. Whether there is one more open.
+    fn open_window(&mut self) -> bool {
+        let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return false };
         let domain = &aggregator.domain;
         let last = domain.last_index();
         // All clients are asked which window is next: not before a buffer is free.
         if aggregator.next > last || aggregator.is_blocked() {
-            return None;
+            return false;
         }
-        let rest = domain.from(aggregator.next);
-        let accesses = || self.descriptions.accesses().map(|(_, access)| access);
-        let Some(first) = accesses().filter_map(|access| first_offset(access, rest.clone())).min() else {
-            aggregator.next = last + 1;
-            return None;
-        };
-        let index = domain.index_of(first);
-        aggregator.next = index;
+        let mut window = domain.window(aggregator.next);
+        let mut parts: Vec<_> = self.descriptions.parts_in(&window).collect();
+        if parts.is_empty() {
+            let rest = domain.from(aggregator.next);
+            let firsts = self.descriptions.parts_in(&rest).filter_map(first_offset);
+            let Some(first) = firsts.min() else {
+                aggregator.next = last + 1;
+                return false;
+            };
+            aggregator.next = domain.index_of(first);
+            window = domain.window(aggregator.next);
+            parts = self.descriptions.parts_in(&window).collect();
+        }
         aggregator.is_next = true;
         if aggregator.is_blocked() {
-            return None;
+            return false;
         }
-        let window = domain.window(index);
-        let end = accesses().filter_map(|access| last_offset(access, window.clone())).max();
-        let span = first..end.map_or(window.end, |last| last + 1);
-        let clients = self.descriptions.clients_of(&window);
+        let first = parts.iter().cloned().filter_map(first_offset).min();
+        let end = parts.iter().cloned().filter_map(last_offset).max();
+        let span = first.unwrap_or(window.start)..end.map_or(window.end, |last| last + 1);
+        let clients: Clients = parts.into_iter().map(|(client, _, positions)| (client, positions)).collect();
         let me = self.group.rank;
         let awaited = clients.iter().map(|(client, _)| *client).filter(|client| *client != me).collect();
-        aggregator.open.push_back(Window { index, awaited, span });
+        let index = aggregator.next;
+        aggregator.open.push_back(Window { index, awaited, clients, span });
         aggregator.next = index + 1;
         aggregator.is_next = false;
-        Some((index, clients))
-    }
-
-    /// How to write what is in a collective buffer.
-    fn write_request(&self, slot: Slot, origin: u64, file: Range<u64>) -> Io {
-        let parts: Vec<_> = self
-            .descriptions
-            .accesses()
-            .map(|(_, access)| (&access.view, access.within(file.clone())))
-            .collect();
-        let holes = coverage::holes(file.clone(), &parts);
-        if holes.size() == 0 {
-            return Io::Window { direction: Direction::Write, slot, origin, file };
-        }
-        // Filling gaps is safe only while no rank can have left the operation and be writing into them: that is what the
-        // acknowledgements of a sparse operation, which go to all ranks, are for. (Overlapping accesses can hide a gap
-        // from the sum that tells a sparse operation.)
-        let interval = file.start as i64..file.end as i64;
-        let parts = coverage::holes_of_layouts(interval, vec![holes.clone()]);
-        let most = (parts.size() / PART_BYTES) as usize;
-        if !self.descriptions.are_sparse() || parts.extents(0..parts.size()).take(most + 1).count() <= most {
-            Io::WriteParts { slot, origin, parts }
-        } else {
-            Io::FillAndWrite { slot, origin, file, holes }
-        }
+        true
     }
 
     /// The request for a window ended: pass its data on (read), or give its buffer free (write).
@@ -406,7 +392,7 @@ impl TwoPhase {
         let window = aggregator.domain.window(index);
         let end = read.span.start.saturating_add(result.unwrap_or(0)).min(window.end);
         let me = self.group.rank;
-        for (client, positions) in self.descriptions.clients_of(&window) {
+        for (client, positions) in read.clients.iter().cloned() {
             let access = self.descriptions.access_of(client);
             let here = access
                 .map_or(0..0, |access| access.view.positions_within(positions.clone(), window.start..end));
@@ -683,12 +669,36 @@ impl StateMachine for TwoPhase {
     }
 }
 
-fn first_offset(access: &Access, file: Range<u64>) -> Option<u64> {
-    let positions = access.within(file);
-    if positions.is_empty() { None } else { access.view.offset_of(positions.start) }
+/// How to write what is in a collective buffer.
+fn write_request(descriptions: &Descriptions, window: &Window, origin: u64) -> Io {
+    let (slot, file) = (Slot::of(window.index), window.span.clone());
+    let of_view = |(client, positions): &(Rank, Range<u64>)| {
+        Some((&descriptions.access_of(*client)?.view, positions.clone()))
+    };
+    let parts: Vec<_> = window.clients.iter().filter_map(of_view).collect();
+    let holes = coverage::holes(file.clone(), &parts);
+    if holes.size() == 0 {
+        return Io::Window { direction: Direction::Write, slot, origin, file };
+    }
+    // Filling gaps is safe only while no rank can have left the operation and be writing into them: that is what the
+    // acknowledgements of a sparse operation, which go to all ranks, are for. (Overlapping accesses can hide a gap
+    // from the sum that tells a sparse operation.)
+    let interval = file.start as i64..file.end as i64;
+    let parts = coverage::holes_of_layouts(interval, vec![holes.clone()]);
+    let most = (parts.size() / PART_BYTES) as usize;
+    if !descriptions.are_sparse() || parts.extents(0..parts.size()).take(most + 1).count() <= most {
+        Io::WriteParts { slot, origin, parts }
+    } else {
+        Io::FillAndWrite { slot, origin, file, holes }
+    }
 }
 
-fn last_offset(access: &Access, file: Range<u64>) -> Option<u64> {
-    let positions = access.within(file);
-    if positions.is_empty() { None } else { access.view.offset_of(positions.end - 1) }
+/// Where the data of a client begin, that are some.
+fn first_offset((_, access, positions): (Rank, &Access, Range<u64>)) -> Option<u64> {
+    access.view.offset_of(positions.start)
+}
+
+/// Where its last byte is.
+fn last_offset((_, access, positions): (Rank, &Access, Range<u64>)) -> Option<u64> {
+    access.view.offset_of(positions.end - 1)
 }

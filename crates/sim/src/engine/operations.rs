@@ -287,7 +287,7 @@ impl Engine<'_> {
             return Duration::ZERO;
         };
         let Some(access) = machine.access_for(piece, piece.client) else { return Duration::ZERO };
-        let pieces: u64 = access.view.runs(piece.positions.clone()).map(|run| run.count).sum();
+        let pieces = access.view.pieces(piece.positions.clone());
         let copy = &self.machine.nodes.copy;
         let each = self.library_costs().and_then(|costs| costs.piece).unwrap_or(copy.piece);
         time_to_copy(

@@ -1,6 +1,6 @@
 //! Requests that name many pieces, by list or by view: each server puts (or picks) its own in place.
 
-use pio_layout::{Layout, Striping};
+use pio_layout::{Share, Striping};
 use pio_machine::{Duration, Pieces, Storage};
 use pio_plan::Direction;
 use pio_protocol::client::Naming;
@@ -29,22 +29,16 @@ impl Engine<'_> {
         if *naming == Naming::View {
             access.view.encode(&mut view);
         }
-        // Found once for all servers. Cut to the view's limit, it cannot fail.
-        let positions = access.positions.start..access.positions.end.min(access.view.limit());
-        let wanted = access.view.layout_of(positions).unwrap_or_else(|_| Layout::bytes(0));
         let mut count = 0;
-        for server in 0..striping.factor {
-            let own = striping.intersect_layout(server, &wanted);
-            if own.is_empty() {
+        for (server, share) in (0..).zip(striping.shares(&access.view, access.positions.clone())) {
+            let Share { first, bytes, pieces } = share;
+            if bytes == 0 {
                 continue;
             }
-            let pieces: u64 = own.runs(0..own.size()).map(|run| run.count).sum();
-            let first = own.lower_bound() as u64;
             let head = match naming {
                 Naming::List => pieces * LISTED_PIECE_BYTES,
                 Naming::View => view.len() as u64 + LISTED_PIECE_BYTES,
             };
-            let bytes = own.size();
             let part = Part {
                 rank,
                 file,
@@ -76,7 +70,7 @@ impl Engine<'_> {
             Direction::Read => costs.read,
             Direction::Write => costs.write,
         };
-        let pieces: u64 = access.view.runs(access.positions.clone()).map(|run| run.count).sum();
+        let pieces = access.view.pieces(access.positions.clone());
         Duration::from_picoseconds(piece.picoseconds().saturating_mul(pieces))
     }
 

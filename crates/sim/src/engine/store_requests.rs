@@ -93,12 +93,13 @@ impl Engine<'_> {
         let all_bytes: u64 = parts.iter().map(|(part, _)| part.bytes).sum();
         let Access { view, positions } = &scattered.access;
         let count = parts.len() as u32;
+        let shares = if pieces { placement.striping().shares(view, positions.clone()) } else { Vec::new() };
         for (mut part, exchange) in parts {
             part.first_strip = part.first_strip.min(part.bytes);
             part.new_bytes = share(new_bytes, part.bytes, all_bytes);
-            if pieces && let Some(slot) = placement.slot_of_server(part.server) {
-                let own = placement.striping().intersect(slot, view, positions.clone());
-                part.pieces = own.runs(0..own.size()).map(|run| run.count).sum();
+            let slot = placement.slot_of_server(part.server);
+            if let Some(share) = slot.and_then(|slot| shares.get(slot as usize)) {
+                part.pieces = share.pieces;
             }
             self.send_part(part, exchange);
         }
