@@ -28,16 +28,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     println!("| device | load | published | computed | apart | |\n|---|---|---|---|---|---|");
     for (name, dies, published) in [
-        ("P4500 1 TB", 1, [3.2, 0.6, 279.5, 30.5]),
-        ("P4500 2 TB", 2, [3.2, 1.05, 490.0, 38.0]),
-        ("P4500 4 TB", 4, [3.2, 1.8, 645.0, 62.5]),
+        ("P4500 1 TB", 1, [85.0, 3.2, 0.6, 279.5, 30.5]),
+        ("P4500 2 TB", 2, [85.0, 3.2, 1.05, 490.0, 38.0]),
+        ("P4500 4 TB", 4, [115.0, 3.2, 1.8, 645.0, 62.5]),
     ] {
         let first = dies == 1;
         let flash = Flash { dies: nvme.dies * dies, capacity: nvme.capacity * u64::from(dies), ..nvme };
-        let [read, write, reads, writes] = published;
-        if first {
-            latency(name, &flash, 85.0);
-        }
+        let [alone, read, write, reads, writes] = published;
+        latency(name, &flash, alone, first);
         let gigabytes = |run: &FlashRun, load: &FlashLoad| run.bandwidth(load) / 1e9;
         let load = sequential(&flash, 1.0);
         row(name, "sequential reads, GB/s", read, gigabytes(&load.run(&flash), &load), true);
@@ -46,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         rates(name, &flash, 128, 4096, [(reads, false), (writes, false)]);
     }
     let name = "S4500 960 GB";
-    latency(name, &sata, 110.0);
+    latency(name, &sata, 110.0, true);
     let load = sequential(&sata, 0.0);
     row(name, "sequential writes, GB/s", 0.49, load.run(&sata).bandwidth(&load) / 1e9, false);
     rates(name, &sata, 32, 4096, [(72.0, true), (33.0, false)]);
@@ -99,10 +97,10 @@ fn amplification(flash: &Flash) -> f64 {
     random(flash, 0.0, 4096, 32).run(flash).work.write_amplification().unwrap_or(1.0)
 }
 
-/// One read at a time.
-fn latency(name: &str, flash: &Flash, published_us: f64) {
+/// One read at a time, and whether the description was fitted to it.
+fn latency(name: &str, flash: &Flash, published_us: f64, fitted: bool) {
     let run = FlashLoad { requests: 1000, ..random(flash, 1.0, 4096, 1) }.run(flash);
-    row(name, "a 4 KB read alone, us", published_us, run.times.mean_s() * 1e6, true);
+    row(name, "a 4 KB read alone, us", published_us, run.times.mean_s() * 1e6, fitted);
 }
 
 /// Random reads and writes, thousands a second; whether the description was fitted to the number.
