@@ -241,9 +241,9 @@ fn measure(
     let mut as_it_is = Trial::new(None, Time { modelled_s: 0.0, interval: None });
     let trace = runner.first(&mut as_it_is)?;
     let trace = explain::open(&trace)?;
-    runner.begin_with(trace.tables().files.iter().map(|file| &*file.path))?;
     let asked = if is_here && store.is_none() { here_of(&trace, asked)? } else { asked };
     let case = Case::of(&trace, &asked, store)?;
+    runner.begin_with(&case.files)?;
     as_it_is.predicted = case.found.base.clone();
     let settings = case.found.settings.iter();
     let settings = settings.map(|one| Trial::new(Some(one.advice.clone()), one.time.clone()));
@@ -317,6 +317,8 @@ struct Case {
     /// How that is known.
     why: String,
     recorded_s: f64,
+    /// Paths of those of its files that it opened by MPI-IO.
+    files: Vec<String>,
     found: Found,
     /// Whether ranks share processors.
     crowded: bool,
@@ -332,8 +334,9 @@ impl Case {
     fn of(trace: &Trace, asked: &Asked, store: Option<&Path>) -> Result<Case> {
         let machine = &asked.machine;
         let explanation = explain::explain(trace)?;
+        let files: Vec<_> = explanation.files.iter().filter(|file| file.by_mpi_io).collect();
         ensure!(
-            explanation.files.iter().any(|file| file.by_mpi_io),
+            !files.is_empty(),
             "no process opened a file by MPI-IO, so no strategy can be applied (pioscope explain says what else costs time)"
         );
         let own = own_way::of_trace(trace.tables());
@@ -360,6 +363,7 @@ impl Case {
             own: own.strategy,
             why: own.why,
             recorded_s: explanation.io_time_s(),
+            files: files.into_iter().map(|file| file.path.clone()).collect(),
             found,
             on_servers: search::takes_views(machine),
             has_store: store.is_some(),

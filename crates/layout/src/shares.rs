@@ -73,7 +73,7 @@ impl Dealing {
             return self.deal_by_strip(layout, times);
         }
         match &shape.kind {
-            Kind::Block => {}
+            Kind::Block => self.deal_block(from..to, times),
             Kind::Strided { count, stride, inner } => {
                 (0..*count as i64).for_each(|index| self.deal_at(offset + index * stride, inner, times));
             }

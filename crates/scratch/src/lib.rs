@@ -141,6 +141,11 @@ impl Scratch {
         Ok(())
     }
 
+    /// The folders that are copied, and where their copies are; the working folder first.
+    pub fn copies(&self) -> impl Iterator<Item = (&Path, &Path)> {
+        self.copied.iter().map(|Copied { original, copy }| (original.as_path(), copy.as_path()))
+    }
+
     /// A folder for files that are to go with this; the job may write there.
     pub fn folder(&self) -> &Path {
         self.holders[0].folder.path()

@@ -87,14 +87,6 @@ impl Place {
         if let Place::Scratch(scratch) = self { Some(ScratchUse::of(scratch)) } else { None }
     }
 
-    /// Where a program may find itself that is run in this working folder.
-    fn working_folders<'a>(&'a self, own: &'a Path) -> Vec<&'a Path> {
-        match self {
-            Place::Own(_) => vec![own],
-            Place::Scratch(scratch) => vec![scratch.working_folder(), own],
-        }
-    }
-
     fn folder(&self) -> &Path {
         match self {
             Place::Own(folder) => folder.path(),
@@ -157,10 +149,11 @@ impl Runner<'_> {
     ///
     /// # Errors
     /// If the servers cannot be asked.
-    pub(super) fn begin_with<'p>(&mut self, paths: impl Iterator<Item = &'p str>) -> Result<()> {
-        let Some(copies) = &mut self.server_copies else { return Ok(()) };
-        let own = std::env::current_dir().context("the working folder is gone")?;
-        copies.begin_with(paths, &self.place.working_folders(&own))
+    pub(super) fn begin_with(&mut self, paths: &[String]) -> Result<()> {
+        match (&mut self.server_copies, &self.place) {
+            (Some(copies), Place::Scratch(scratch)) => copies.begin_with(paths, scratch),
+            _ => Ok(()),
+        }
     }
 
     /// Runs, so many times at most, what is most likely to save something, as long as there is time. The first trial is the program

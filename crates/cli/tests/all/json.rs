@@ -152,7 +152,8 @@ fn explain_prints_who_stands_apart() {
     let found = object(place.pioscope(["explain", "calls.csv", "--json"]), "pioscope.explain/1");
     let [one] = &found["apart"].as_array().unwrap()[..] else { panic!("{found}") };
     assert_eq!((&one["host"], &one["ranks"]), (&"node0".into(), &vec![7].into()));
-    assert_eq!((&one["is_whole_host"], &one["median_io_fraction"]), (&false.into(), &0.0.into()));
+    assert_eq!(one["is_whole_host"], false);
+    assert!(one["io_fraction"].as_f64().unwrap() > 0.9 && one["median_io_fraction"].as_f64().unwrap() < 0.1);
     assert!((one["from_s"].as_f64().unwrap() - 1.0).abs() < 0.05, "{one}");
 }
 

@@ -274,9 +274,10 @@ fn machines_are_listed_all() {
     let place = Place::new();
     let listed = place.pioscope(["machines", "list"]).succeeds().out;
     let names: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    let folder =
-        fs::read_dir(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines")).unwrap();
-    let files = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+    let machines = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines");
+    let folders = [machines.clone(), machines.join("parallel")].map(|folder| fs::read_dir(folder).unwrap());
+    let entries = folders.into_iter().flatten();
+    let files = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let mut files: Vec<String> =
         files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
     files.sort();

@@ -48,8 +48,8 @@ static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
 
 /// The name in the store of the file that a program names `path`; none if it is not to be there.
 pub(crate) fn name_of(path: &CStr) -> Option<String> {
-    let folder = std::env::var(FOLDER).unwrap_or_default();
-    name_in_store(path.to_str().ok()?, std::env::var_os(STORE).is_some(), &folder)
+    let folder = std::env::var_os(FOLDER).unwrap_or_default();
+    name_in_store(path.to_str().ok()?, std::env::var_os(STORE).is_some(), &folder.to_string_lossy())
 }
 
 fn name_in_store(path: &str, all: bool, folder: &str) -> Option<String> {

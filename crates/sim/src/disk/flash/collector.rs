@@ -111,8 +111,10 @@ impl Collector {
         let victim = self.victim.as_mut()?;
         while victim.page < self.pages {
             let room = i64::from(self.line) - victim.valid;
-            // How many are to be read by now, were there none ahead: written * valid / room.
-            if (victim.read - self.ahead) * room > self.written * victim.valid {
+            // How many are to be read by now, were there none ahead: written * valid / room. More, if the host may not write
+            // one until they are moved: it and this would wait for each other.
+            let is_ahead = (victim.read - self.ahead) * room > self.written * victim.valid;
+            if is_ahead && (victim.read + self.ahead) * room / victim.valid > self.written {
                 return None;
             }
             let page = victim.page;

@@ -185,6 +185,35 @@ fn sequential_writes_go_as_fast_as_dies_channels_or_link() {
     assert!((0.97..1.01).contains(&link), "{link}");
 }
 
+/// Lines that give little room for what they hold: the host may write again only when many units were moved.
+#[test]
+fn host_and_collector_never_wait_for_each_other() {
+    for (channels, dies, page, pages, blocks, lines) in [
+        (1, 1, 4, 64, 70, 64),
+        (1, 1, 4, 256, 110, 100),
+        (1, 1, 16, 256, 107, 100),
+        (2, 1, 4, 256, 107, 100),
+        (1, 2, 16, 64, 306, 300),
+    ] {
+        let capacity = lines * channels * dies * pages * page;
+        let flash = flash(&[
+            ("capacity", &format!("\"{capacity} KiB\"")),
+            ("channels", &channels.to_string()),
+            ("dies", &dies.to_string()),
+            ("planes", "1"),
+            ("blocks", &blocks.to_string()),
+            ("pages", &pages.to_string()),
+            ("page", &format!("\"{page} KiB\"")),
+        ]);
+        let units = capacity / 4;
+        // More than any of them wrote before it stood still.
+        let count = 8000;
+        let writes: Vec<_> = (0..count).map(|id| (Write, id * 7919 % units * 4096, 4096)).collect();
+        let ends = ends(&flash, &writes);
+        assert!(ends.iter().all(|end| *end > 0), "{channels} x {dies}, {pages} pages of {page} KiB");
+    }
+}
+
 /// The write amplification of greedy garbage collection under uniform random writes, many pages a block: `1 / (1 - u)`,
 /// where `u`, the valid part of what is collected, is the root of `(u - 1) / ln u = 1 / alpha`, with `alpha` times as much
 /// flash as data (Desnoyers, SYSTOR 2012; the asymptotic expression with Lambert's W of Xiang and Kurkoski, 2011, is the

@@ -136,7 +136,12 @@ impl DiskGroup {
         if let Some(held) = held.filter(|_| self.is_flash && self.unit.is_multiple_of(bytes)) {
             return (held / self.unit * (self.unit / bytes) * self.strips(), bytes);
         }
-        let rounds = held.map_or(MOST_ROUNDS, |held| held.saturating_sub(bytes) / self.unit + 1);
+        // Of a RAID group, rows of whole strips only.
+        let whole_strips = |held: u64| match self.raid {
+            None => held.saturating_sub(bytes) / self.unit + 1,
+            Some(_) => held / self.unit,
+        };
+        let rounds = held.map_or(MOST_ROUNDS, whole_strips);
         (rounds.min(MOST_ROUNDS) * self.strips(), self.unit)
     }
 
@@ -182,7 +187,7 @@ impl DiskGroup {
                 self.jobs.insert(Job { request: Some(request), left: 1, writes: Strips::new(), offset });
             return self.ask(now, job, disk, Extent { offset, ..extent }, out);
         };
-        // All of the rows first: one of them may be done at once.
+        // All of the rows first: one of them may be done at once. So a request chooses among copies once.
         let Extent { direction, mut offset, mut bytes } = extent;
         let mut rows = Vec::new();
         while bytes > 0 {
