@@ -1,6 +1,7 @@
 //! What clients see of a small file system on a network that carries everything in the same time, against closed forms.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 
 use pio_machine::{
     Bandwidth, Client, ClientCache, Duration, ExtentLocks, Grant, IoNodePlacement, IoNodes, LocksOn,
@@ -100,6 +101,9 @@ struct Run {
     /// Bytes that clients and servers sent.
     sent: u64,
     now: Time,
+    /// Messages without data take up to so many milliseconds more, so that one overtakes another.
+    late: u64,
+    messages: u64,
     /// What a rank of a program thinks before it wants the next, milliseconds.
     think: u64,
     /// What each rank wants next, and on which node and of which file.
@@ -117,6 +121,8 @@ impl Run {
             done: Vec::new(),
             sent: 0,
             now: Time::default(),
+            late: 0,
+            messages: 0,
             think: 0,
             programs: BTreeMap::new(),
         }
@@ -153,11 +159,15 @@ impl Run {
                 Happening::Arrived(message) => self.files.arrived(now, message),
                 Happening::Woken(wake) => self.files.woken(now, wake),
             }
+            self.nobody_shares_with_a_writer();
             for action in std::mem::take(&mut self.files.actions) {
                 match action {
                     Action::Send { from, to, bytes, message } => {
                         self.sent += bytes;
-                        let way = if from == to { 0 } else { WAY };
+                        self.messages += 1;
+                        // Any numbers that go up and down will do.
+                        let late = if bytes == 0 { self.messages * 7919 % 13 % (self.late + 1) } else { 0 };
+                        let way = if from == to { 0 } else { WAY + late };
                         self.events.add(now + ms(way), Happening::Arrived(message));
                     }
                     Action::Wake { at, wake } => self.events.add(at, Happening::Woken(wake)),
@@ -165,6 +175,23 @@ impl Run {
                         self.done.push((rank, now));
                         self.go_on(rank);
                     }
+                }
+            }
+        }
+    }
+}
+
+impl Run {
+    /// No client believes that it may read or write what another believes that it may write.
+    fn nobody_shares_with_a_writer(&self) {
+        let clients = &self.files.clients;
+        for (node, client) in clients {
+            for (other, has) in clients.iter().filter(|(other, _)| *other != node) {
+                for (resource, locks) in &client.locks {
+                    let Some(of_other) = has.locks.get(resource) else { continue };
+                    let shared = |extent: &Range<u64>| of_other.readable().overlaps(extent);
+                    let found = locks.writable().iter().find(shared);
+                    assert_eq!(found, None, "{node} and {other} at {:?}: {resource:?}", self.now);
                 }
             }
         }
@@ -191,11 +218,11 @@ fn in_ms<const N: usize>(costs: &Costs, wanted: [(u64, u32, u32, Wanted); N]) ->
     })
 }
 
-fn read(range: std::ops::Range<u64>) -> Wanted {
+fn read(range: Range<u64>) -> Wanted {
     Wanted::Read(range)
 }
 
-fn write(range: std::ops::Range<u64>) -> Wanted {
+fn write(range: Range<u64>) -> Wanted {
     Wanted::Write(range)
 }
 
@@ -343,6 +370,34 @@ fn a_lock_is_asked_for_once_and_called_back_with_the_data() {
 }
 
 #[test]
+fn a_rank_does_not_get_what_its_node_is_giving_back() {
+    let costs = locked(LOCKS);
+    let wanted = [
+        (0, 0, 0, write(0..MB)),
+        (50, 0, 0, write(MB..2 * MB)),
+        (100, 1, 0, write(5 * MB..5 * MB + 1000)),
+        // The callback came at 104, and node 0 gives all back until 109: meanwhile another of its ranks wants some of it.
+        (105, 0, 0, write(7 * MB..7 * MB + 1000)),
+        (200, 0, 0, write(7 * MB + 1000..7 * MB + 2000)),
+    ];
+    let grant = WAYS + 2;
+    let other = 100 + WAY + 2 + WAY + 5 + WAYS;
+    // The lock of the rest comes with the other node's.
+    assert_eq!(in_ms(&costs, wanted), [grant, 50, other, other, 200]);
+}
+
+#[test]
+fn a_callback_that_overtakes_its_lock_waits_for_it() {
+    let mut run = Run::new(&locked(LOCKS));
+    // The third message is the lock, and takes 7 ms; the fourth is its callback, is sent 2 ms later and takes 2 ms.
+    run.late = 6;
+    [0, 1].into_iter().for_each(|rank| run.at(0, rank, rank, 0, write(0..1000)));
+    run.finish();
+    assert_eq!(run.done.iter().map(|(rank, _)| *rank).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(run.done[0].1, Time((3 + 2 + 7) * MS));
+}
+
+#[test]
 fn readers_share_a_lock_and_what_they_have_is_dropped_with_it() {
     let costs = locked(LOCKS);
     let part = 0..1000;
@@ -474,6 +529,7 @@ proptest! {
         in_flight in 1..4_u32,
         threads in prop::option::of(1..3_u32),
         flush_on_close in any::<bool>(),
+        late in 0..12_u64,
     ) {
         let mut costs = costs();
         (costs.io.count, costs.servers.targets, costs.servers.threads) = (2, 2, threads);
@@ -492,6 +548,7 @@ proptest! {
         }
         let run = || {
             let mut run = Run::new(&costs);
+            run.late = late;
             // A rank for each step: all at once, then each node syncs each file.
             for (rank, step) in steps.iter().enumerate() {
                 run.at(rank as u64, rank as u32, step.0, step.1, wanted(*step));
