@@ -213,7 +213,7 @@ impl ParallelFiles {
     }
 
     /// What a lock on an extent guards of each object.
-    fn guarded(&self, resource: Resource, range: &Range<u64>) -> Vec<Piece> {
+    pub(super) fn guarded(&self, resource: Resource, range: &Range<u64>) -> Vec<Piece> {
         match resource {
             Resource::Object(object) => vec![Piece { object, range: range.clone() }],
             Resource::File(file) => {

@@ -5,6 +5,8 @@
 //! wants to be woken, and which rank's wish is done. It has no clock and no network of its own: the engine's carry its
 //! messages, beside those of ranks.
 
+mod cache;
+mod cached;
 mod client;
 mod client_locks;
 mod extents;
@@ -105,8 +107,7 @@ struct File {
     stripes: Stripes,
     /// Where it ends.
     size: u64,
-    /// Who wrote it last, and how often that was another than before.
-    writer: Option<u32>,
+    /// How many writes of it have come to its servers.
     changes: u64,
 }
 
@@ -124,7 +125,6 @@ impl ParallelFiles {
         let file = |(number, (_, is_made)): (usize, (&str, bool))| File {
             stripes: Stripes::new(costs, number as u32),
             size: if is_made { 0 } else { FAR },
-            writer: None,
             changes: 0,
         };
         ParallelFiles {
