@@ -307,9 +307,24 @@ impl ParallelFiles {
         let (server, costs) = (&mut self.servers[server as usize], &self.costs.servers);
         let done = match moves {
             Moves::Reads => server.read(costs, self.now, target, bytes),
-            Moves::Writes => server.write(costs, self.now, target, bytes),
             Moves::Syncs => server.sync(costs, self.now, target),
+            Moves::Writes => {
+                let there = server.take_in(costs, self.now, bytes);
+                if there > self.now {
+                    return self.wake(there, Wake::DataIn(id));
+                }
+                return self.take_write(id);
+            }
         };
+        self.wake(done, Wake::Served(id));
+    }
+
+    /// The data of a write are at its server.
+    pub(super) fn take_write(&mut self, id: u32) {
+        let Transfer { target, piece, .. } = &self.transfers[id];
+        let bytes = piece.range.end - piece.range.start;
+        let (server, target) = self.server_of(*target);
+        let done = self.servers[server as usize].write(&self.costs.servers, self.now, target, bytes);
         self.wake(done, Wake::Served(id));
     }
 

@@ -114,10 +114,10 @@ struct Run {
 }
 
 impl Run {
-    /// Servers are on nodes from 100 on. File 0 is made by the program, file 1 was there.
+    /// Servers are on nodes from 100 on. File 0 is made by the program, file 1 was there and has no end.
     fn new(costs: &Costs) -> Run {
         let servers = (0..costs.io.count).map(|server| 100 + server).collect();
-        let files = ParallelFiles::new(costs, servers, [("/a/new", true), ("/a/old", false)].into_iter());
+        let files = ParallelFiles::new(costs, servers, [("/a/new", 0), ("/a/old", u64::MAX)].into_iter());
         Run {
             files,
             events: Events::new(),
@@ -540,6 +540,29 @@ fn what_was_read_ahead_before_a_change_is_not_kept() {
 }
 
 #[test]
+fn what_is_read_ahead_under_a_lock_that_is_called_back_is_not_kept() {
+    let mut costs = locked(LOCKS);
+    costs.client.cache = Some(ClientCache { read_ahead: 4 * MB, ..cache() });
+    costs.client.in_flight = 8;
+    let mut run = Run::new(&costs);
+    // The first megabyte is there at 17, and the next, which nobody waits for, would be at 28; the callback is at 19.
+    run.at(0, 0, 0, 1, read(0..MB));
+    run.at(15, 1, 1, 1, write(5 * MB..5 * MB + 1000));
+    run.finish();
+    assert_eq!(run.done.iter().map(|(_, at)| at.0 / MS).collect::<Vec<_>>(), [17, 15 + CALLBACK]);
+    run.all_that_is_cached_is_locked(&run.files.clients[&0]);
+}
+
+#[test]
+fn a_device_is_not_kept_for_data_that_are_still_on_the_link() {
+    let mut costs = costs();
+    costs.servers.link = Some(rate(10));
+    // A megabyte is 100 ms on the link: the read is done meanwhile.
+    let wanted = [(0, 0, 0, write(0..MB)), (0, 1, 1, read(0..MB))];
+    assert_eq!(in_ms(&costs, wanted), [WAYS + 100 + 21, WAYS + 11 + 100]);
+}
+
+#[test]
 fn ten_thousand_ranks_wait_for_room_without_as_many_calls() {
     // In a small stack: each would need a frame or more.
     let run = || {
@@ -620,7 +643,7 @@ proptest! {
         prop_assert_eq!(done, steps.len());
         prop_assert_eq!(first.done.len(), steps.len() + 6);
         for client in first.files.clients.values() {
-            let is_at_rest = |object: &Object| object.dirty.is_empty() && object.moving.is_empty();
+            let is_at_rest = |has: &Object| has.dirty == Extents::default() && has.moving.is_empty();
             prop_assert!(client.objects.values().all(is_at_rest));
             let bytes = |extents: &Extents| extents.iter().map(|extent| extent.end - extent.start).sum::<u64>();
             prop_assert_eq!(client.objects.values().map(|has| bytes(&has.present)).sum::<u64>(), client.cached_bytes);
