@@ -111,7 +111,7 @@ impl Network {
         };
         let rails =
             if section.has("rails") { Rails::read(section.section("rails")?)? } else { Rails::default() };
-        topology.check_room(&section, &switching, rails.ends(compute_nodes, io_nodes))?;
+        topology.check_room(&mut section, &switching, rails.ends(compute_nodes, io_nodes))?;
         let mut link = section.section("link")?;
         let network = Network {
             topology,

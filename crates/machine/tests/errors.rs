@@ -173,6 +173,9 @@ fn every_kind_of_network_is_read_and_written() {
         "kind = \"omega\"\nradix = 4\nswitching = \"flow\"\nflow = { routes = \"spread\" }",
         "kind = \"flat\"\nswitching = \"flow\"\nflow = { routes = \"static\", congestion = \"spreads\" }",
         "kind = \"fat-tree\"\narity = 4\nlevels = 4",
+        "kind = \"fat-tree\"\narity = 4\nlevels = 10",
+        "kind = \"fat-tree\"\narity = 2\nlevels = 17",
+        "kind = \"fat-tree\"\ndownlinks = [128, 1]",
         "kind = \"fat-tree\"\narity = 4\nlevels = 4\nuplinks = [4, 2, 1]",
         "kind = \"fat-tree\"\ndownlinks = [16, 9]\nuplinks = [8]",
         "kind = \"fat-tree\"\ndownlinks = [130]",
@@ -205,6 +208,13 @@ fn a_network_that_cannot_be_is_refused_with_the_reason() {
             "expected \"controlled\", or routes = \"static\"",
         ),
         ("kind = \"fat-tree\"\ndownlinks = [16, 7]", 2, "this one has room for 112"),
+        ("kind = \"fat-tree\"\ndownlinks = [4, 4, 4]", 2, "this one has room for 64"),
+        ("kind = \"fat-tree\"\ndownlinks = [1]", 2, "this one has room for 1"),
+        (
+            "kind = \"fat-tree\"\ndownlinks = [4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2]",
+            2,
+            "expected at most 1048576 switches in all",
+        ),
         (
             "kind = \"fat-tree\"\ndownlinks = [16, 9]\nuplinks = [8, 8]",
             3,

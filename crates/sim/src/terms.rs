@@ -21,7 +21,7 @@ pub fn terms(machine: &Machine) -> Terms {
     let message = messages.send.seconds() + messages.receive.seconds() + messages.local_latency.seconds();
     let terms = Terms {
         message_s: known(message.max(link.latency.seconds()), usual.message_s),
-        network_bytes_per_s: rate(link.bandwidth) * f64::from(machine.network.rails.nodes),
+        network_bytes_per_s: links_of_node(machine),
         copy_bytes_per_s: rate(copy.bandwidth),
         piece_s: known(
             library.and_then(|library| library.piece).unwrap_or(copy.piece).seconds(),
@@ -46,6 +46,12 @@ pub fn terms(machine: &Machine) -> Terms {
 /// What is not measured, or takes no time, is as it is where everything was measured: the model divides by it.
 fn known(seconds: f64, usual: f64) -> f64 {
     if seconds > 0.0 { seconds } else { usual }
+}
+
+/// Bytes a second of all links of a compute node: what its ranks have together. One that sends one undivided message at a time has
+/// the rate of one link alone, but seldom is the only rank that sends.
+fn links_of_node(machine: &Machine) -> f64 {
+    rate(machine.network.link.bandwidth) * f64::from(machine.network.rails.nodes)
 }
 
 fn rate(bandwidth: Bandwidth) -> f64 {
@@ -93,13 +99,14 @@ impl Files {
                 }
             }
             Storage::Parallel(files) => {
-                // To the server and back; a file's targets work side by side, as far as a node's link lets them.
+                // To the server and back; a file's targets work side by side, as far as a node's links let them. They are as many
+                // as behind all components: most of a long file is there.
                 let network = &machine.network.link;
                 let of = |service: &Service, call: &CallCost| {
                     let way = call.call.seconds() + 2.0 * network.latency.seconds();
                     let (seconds, of_target) = of_service(service);
                     let all = of_target * f64::from(files.stripe_count());
-                    (way + seconds, all.min(rate(network.bandwidth)))
+                    (way + seconds, all.min(links_of_node(machine)))
                 };
                 Files {
                     read: of(&files.servers.read, &calls.read),
@@ -149,6 +156,17 @@ mod tests {
         for name in Machine::built_in_names() {
             let machine = Machine::built_in(name).unwrap();
             assert_eq!(terms(&machine).wrong(), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_on_many_targets_has_the_rate_of_all_links_of_a_node() {
+        let mut machine = Machine::built_in("lustre").unwrap().with("storage.stripe-count", "288").unwrap();
+        for rails in [1, 4] {
+            machine.network.rails.nodes = rails;
+            let found = terms(&machine);
+            assert_eq!(found.read_bytes_per_s, found.network_bytes_per_s);
+            assert_eq!(found.read_bytes_per_s, f64::from(rails) * rate(machine.network.link.bandwidth));
         }
     }
 }

@@ -140,7 +140,7 @@ impl Topology {
     /// Refuses a network that has no room for all nodes, or that `switching` does not know.
     pub(super) fn check_room(
         &self,
-        section: &Section<'_>,
+        section: &mut Section<'_>,
         switching: &Switching,
         nodes: u64,
     ) -> Result<(), MachineError> {
@@ -155,7 +155,7 @@ impl Topology {
                     section.conflict("radix", "4: its switches have 4 ports on either side".to_owned())
                 );
             }
-            Topology::FatTree(tree) => (tree.size_key(), tree.nodes()),
+            Topology::FatTree(tree) => (fat_tree::size_key(section), tree.nodes()),
             Topology::Fly { arity, stages } => ("stages", u64::from(*arity).pow(*stages)),
             Topology::Mesh { dimensions } | Topology::Torus { dimensions } => {
                 ("dimensions", dimensions.iter().map(|extent| u64::from(*extent)).product())

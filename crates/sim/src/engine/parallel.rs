@@ -17,7 +17,10 @@ pub(super) fn described(
     made: &[bool],
 ) -> Option<ParallelFiles> {
     let Storage::Parallel(costs) = &machine.storage else { return None };
-    let files = workload.files.iter().zip(made).map(|(file, is_made)| (file.path.as_str(), *is_made));
+    // Where a file ends that was there before is not known, but that it has all that the program reads.
+    let ends = workload.ends();
+    let files = workload.files.iter().zip(made).zip(ends);
+    let files = files.map(|((file, is_made), end)| (file.path.as_str(), if *is_made { 0 } else { end }));
     Some(ParallelFiles::new(costs, hardware.io_nodes.clone(), files))
 }
 

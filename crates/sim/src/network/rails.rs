@@ -3,7 +3,8 @@
 //! Each link of a node is an end of its own in the network beneath, which knows nothing of it: a node's links are ends with
 //! successive numbers. A message goes in pieces of equal size, or in one, over links of its sender to links of its receiver,
 //! which both take theirs in turn. It is there when its last piece is. Pieces may overtake each other, messages of one node to
-//! another are handed over in their order.
+//! another are handed over in their order, whichever links they took: a short one waits for a long one before it even if they
+//! share none.
 //!
 //! So a rank that sends one undivided message at a time gets the bandwidth of one link, and all ranks of a node together that of
 //! all its links, as where each rank is bound to one of them.

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
+use super::cached::Cached;
 use super::client_locks::{ClientLocks, Resource};
 use super::extents::Extents;
 use super::locks::overlap;
@@ -21,9 +22,9 @@ pub(super) struct Client {
     pub(super) locks: BTreeMap<Resource, ClientLocks>,
     channels: Vec<Channel>,
     /// What came into the cache, the oldest first, and its bytes.
-    cached: VecDeque<Piece>,
-    cached_bytes: u64,
-    /// For each file: how often others had written it when this client opened it.
+    pub(super) cached: Cached,
+    pub(super) cached_bytes: u64,
+    /// For each file: how many writes this client knew of when it opened it, and its own behind them.
     pub(super) seen: BTreeMap<u32, u64>,
 }
 
@@ -33,12 +34,22 @@ pub(super) struct Object {
     /// What it can read without asking.
     pub(super) present: Extents,
     /// Those of these bytes that no request brings to the target yet.
-    dirty: Extents,
+    pub(super) dirty: Extents,
     /// Requests for it under way, or that wait for others.
-    moving: Vec<(u32, Range<u64>, Moves)>,
+    pub(super) moving: Vec<Moving>,
     /// Writes that the target has answered, and how many it had when it was last asked to make them durable.
     written: u64,
     synced: u64,
+}
+
+/// A request under way.
+#[derive(Clone, Debug)]
+pub(super) struct Moving {
+    transfer: u32,
+    pub(super) range: Range<u64>,
+    pub(super) moves: Moves,
+    /// What it reads is old, as the client has dropped these bytes since: who waits for it gets it, nobody else.
+    pub(super) is_old: bool,
 }
 
 /// The way to a target.
@@ -103,7 +114,7 @@ impl Client {
             objects: BTreeMap::new(),
             locks: BTreeMap::new(),
             channels: vec![Channel::default(); targets as usize],
-            cached: VecDeque::new(),
+            cached: Cached::default(),
             cached_bytes: 0,
             seen: BTreeMap::new(),
         }
@@ -120,44 +131,6 @@ impl Client {
         let objects =
             self.objects.iter().filter(|(object, has)| object.file == file && has.written > has.synced);
         objects.map(|(object, _)| *object).collect()
-    }
-
-    /// Whether all of an extent can be read without asking.
-    pub(super) fn has(&self, object: ObjectId, range: &Range<u64>) -> bool {
-        self.objects.get(&object).is_some_and(|object| object.present.covers(range))
-    }
-
-    /// Whether nothing of an object is newer here than on its target, or under way.
-    pub(super) fn is_at_rest(&self, object: ObjectId) -> bool {
-        self.objects.get(&object).is_none_or(|object| object.dirty.is_empty() && object.moving.is_empty())
-    }
-
-    /// Bytes of an object can be read here from now on. When the cache is full, the oldest that need not be written leave.
-    fn keep(&mut self, piece: &Piece, capacity: u64) {
-        let object = self.objects.entry(piece.object).or_default();
-        self.cached_bytes += object.present.add(piece.range.clone());
-        self.cached.push_back(piece.clone());
-        for _ in 0..self.cached.len() {
-            if self.cached_bytes <= capacity {
-                break;
-            }
-            let Some(oldest) = self.cached.pop_front() else { break };
-            let Some(object) = self.objects.get(&oldest.object) else { continue };
-            let must_stay = object.dirty.overlaps(&oldest.range)
-                || object.moving.iter().any(|(_, range, _)| overlap(range, &oldest.range));
-            if must_stay {
-                self.cached.push_back(oldest);
-            } else {
-                self.drop(&oldest);
-            }
-        }
-    }
-
-    /// Bytes of an object are here no longer.
-    pub(super) fn drop(&mut self, piece: &Piece) {
-        if let Some(object) = self.objects.get_mut(&piece.object) {
-            self.cached_bytes -= object.present.remove(piece.range.clone());
-        }
     }
 }
 
@@ -202,13 +175,10 @@ impl ParallelFiles {
         }
     }
 
-    /// Who waits for room behind others tries, now that one of them has had its turn.
-    pub(super) fn let_next_in(&mut self, node: u32, object: ObjectId) {
+    /// Who waits for room for the target of an object and has its turn.
+    pub(super) fn next_in(&mut self, node: u32, object: ObjectId) -> Option<u32> {
         let target = self.target_of(object);
-        let next = self.client(node).channels[target as usize].wants_room.front().copied();
-        if let Some(rank) = next {
-            self.go_on(rank);
-        }
+        self.client(node).channels[target as usize].wants_room.front().copied()
     }
 
     /// What is dirty of an object goes to its target.
@@ -249,7 +219,7 @@ impl ParallelFiles {
         let transfer =
             self.transfers.insert(Transfer { client: node, piece, target, moves, written, waiters });
         let client = self.client(node);
-        client.objects.entry(id).or_default().moving.push((transfer, range, moves));
+        client.objects.entry(id).or_default().moving.push(Moving { transfer, range, moves, is_old: false });
         client.channels[target as usize].ready.push_back(transfer);
     }
 
@@ -260,10 +230,11 @@ impl ParallelFiles {
         let missing = object.present.missing(&piece.range);
         let mut coming = Extents::default();
         let mut ids = Vec::new();
-        for (id, range, _) in object.moving.iter().filter(|(_, _, moves)| *moves == Moves::Reads) {
+        let reads = |moving: &&Moving| moving.moves == Moves::Reads && !moving.is_old;
+        for Moving { transfer, range, .. } in object.moving.iter().filter(reads) {
             coming.add(range.clone());
             if missing.iter().any(|wanted| overlap(range, wanted)) {
-                ids.push(*id);
+                ids.push(*transfer);
             }
         }
         let mut count = 0;
@@ -284,8 +255,9 @@ impl ParallelFiles {
         for piece in pieces {
             self.write_out(node, piece);
             let Some(object) = self.client(node).objects.get(&piece.object) else { continue };
-            let writes = |(id, range, moves): &(u32, Range<u64>, Moves)| {
-                (*moves == Moves::Writes && overlap(range, &piece.range)).then_some(*id)
+            let writes = |moving: &Moving| {
+                let is_one = moving.moves == Moves::Writes && overlap(&moving.range, &piece.range);
+                is_one.then_some(moving.transfer)
             };
             for id in object.moving.iter().filter_map(writes).collect::<Vec<_>>() {
                 self.transfers[id].waiters.push(Waiter::Flush(flush));
@@ -326,15 +298,33 @@ impl ParallelFiles {
 
     /// A request is at its server.
     pub(super) fn serve(&mut self, id: u32) {
-        let Transfer { target, moves, piece, .. } = &self.transfers[id];
-        let (moves, bytes) = (*moves, piece.range.end - piece.range.start);
-        let (server, target) = self.server_of(*target);
+        let Transfer { client, target, moves, piece, .. } = self.transfers[id].clone();
+        if moves == Moves::Writes {
+            self.changes(client, piece.object.file);
+        }
+        let bytes = piece.range.end - piece.range.start;
+        let (server, target) = self.server_of(target);
         let (server, costs) = (&mut self.servers[server as usize], &self.costs.servers);
         let done = match moves {
             Moves::Reads => server.read(costs, self.now, target, bytes),
-            Moves::Writes => server.write(costs, self.now, target, bytes),
             Moves::Syncs => server.sync(costs, self.now, target),
+            Moves::Writes => {
+                let there = server.take_in(costs, self.now, bytes);
+                if there > self.now {
+                    return self.wake(there, Wake::DataIn(id));
+                }
+                return self.take_write(id);
+            }
         };
+        self.wake(done, Wake::Served(id));
+    }
+
+    /// The data of a write are at its server.
+    pub(super) fn take_write(&mut self, id: u32) {
+        let Transfer { target, piece, .. } = &self.transfers[id];
+        let bytes = piece.range.end - piece.range.start;
+        let (server, target) = self.server_of(*target);
+        let done = self.servers[server as usize].write(&self.costs.servers, self.now, target, bytes);
         self.wake(done, Wake::Served(id));
     }
 
@@ -354,8 +344,10 @@ impl ParallelFiles {
         let bytes = piece.range.end - piece.range.start;
         let client = self.client(node);
         let object = client.objects.entry(piece.object).or_default();
-        object.moving.retain(|(moving, ..)| *moving != id);
+        let is_old = object.moving.iter().any(|moving| moving.transfer == id && moving.is_old);
+        object.moving.retain(|moving| moving.transfer != id);
         match moves {
+            Moves::Reads if is_old => {}
             Moves::Reads => cache.into_iter().for_each(|capacity| client.keep(&piece, capacity)),
             Moves::Writes => object.written += 1,
             Moves::Syncs => object.synced = object.synced.max(written),
@@ -377,7 +369,9 @@ impl ParallelFiles {
                 }
             }
         }
-        self.let_next_in(node, piece.object);
+        if let Some(rank) = self.next_in(node, piece.object) {
+            self.go_on(rank);
+        }
     }
 
     fn target_of(&self, object: ObjectId) -> u32 {

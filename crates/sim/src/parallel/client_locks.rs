@@ -1,8 +1,10 @@
 //! The clients' side of locks: which a client has, which of them it is using, and how it gives them back.
 //!
 //! A lock that was called back is not used for anything new. When what is under way below it is done, the client writes
-//! out what is dirty there, forgets what it has, and gives the lock back.
+//! out what is dirty there, forgets what it has, and gives the lock back. So all that clients have at any time is the
+//! server's to grant once: nobody has what another writes.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pio_machine::LocksOn;
@@ -34,6 +36,9 @@ pub(super) struct ClientLocks {
     called: Vec<Range<u64>>,
     /// Where it last read or wrote.
     last: u64,
+    /// How many words of the server's it has heard, and, by number, those that overtook the next.
+    heard: u64,
+    early: BTreeMap<u64, Word>,
 }
 
 /// What clients and servers say of locks.
@@ -41,8 +46,8 @@ pub(super) struct ClientLocks {
 pub(super) enum LockWord {
     /// A client wishes for one.
     Wish(Resource, Wish),
-    /// What its server says.
-    Answer(Resource, Word),
+    /// What its server says, and the how manieth word to this client that is.
+    Answer { resource: Resource, word: Word, number: u64 },
     /// A client gives one back.
     GivenBack { resource: Resource, client: u32, range: Range<u64> },
 }
@@ -51,6 +56,12 @@ impl ClientLocks {
     /// Where the client may read.
     pub(super) fn readable(&self) -> &Extents {
         &self.reads
+    }
+
+    /// Where it may write.
+    #[cfg(test)]
+    pub(super) fn writable(&self) -> &Extents {
+        &self.writes
     }
 
     fn allows(&self, direction: Direction, range: &Range<u64>) -> bool {
@@ -100,8 +111,7 @@ impl ParallelFiles {
         let server = |resource: &Resource| self.server_nodes[self.keeper(*resource) as usize];
         let (from, to) = match &self.lock_words[word] {
             LockWord::Wish(resource, wish) => (wish.client, server(resource)),
-            LockWord::Answer(resource, Word::Granted(wish, _)) => (server(resource), wish.client),
-            LockWord::Answer(resource, Word::CalledBack { client, .. }) => (server(resource), *client),
+            LockWord::Answer { resource, word, .. } => (server(resource), word.client()),
             LockWord::GivenBack { resource, client, .. } => (*client, server(resource)),
         };
         self.send(from, to, 0, Message::Lock(word));
@@ -117,17 +127,9 @@ impl ParallelFiles {
                 let (_, read) = self.lock_servers[keeper].serve(self.now, costs.request);
                 return self.wake(read, Wake::WishRead(id));
             }
-            LockWord::Answer(resource, Word::Granted(wish, range)) => {
-                let locks = self.client(wish.client).locks.entry(resource).or_default();
-                locks.reads.add(range.clone());
-                if wish.direction == Direction::Write {
-                    locks.writes.add(range);
-                }
+            LockWord::Answer { resource, word, number } => {
                 self.lock_words.remove(id);
-                return self.go_on(wish.rank);
-            }
-            LockWord::Answer(resource, Word::CalledBack { client, lock, wanted }) => {
-                self.called_back(client, resource, &lock, &wanted);
+                return self.hear(resource, word, number);
             }
             LockWord::GivenBack { resource, client, range } => {
                 let mut words = Vec::new();
@@ -137,6 +139,27 @@ impl ParallelFiles {
             }
         }
         self.lock_words.remove(id);
+    }
+
+    /// A client has got a word of a lock's server: it and those behind it count when all before have come.
+    fn hear(&mut self, resource: Resource, word: Word, number: u64) {
+        let node = word.client();
+        self.client(node).locks.entry(resource).or_default().early.insert(number, word);
+        loop {
+            let locks = self.client(node).locks.entry(resource).or_default();
+            let Some(word) = locks.early.remove(&locks.heard) else { return };
+            locks.heard += 1;
+            match word {
+                Word::Granted(wish, range) => {
+                    locks.reads.add(range.clone());
+                    if wish.direction == Direction::Write {
+                        locks.writes.add(range);
+                    }
+                    self.go_on(wish.rank);
+                }
+                Word::CalledBack { lock, wanted, .. } => self.called_back(node, resource, &lock, &wanted),
+            }
+        }
     }
 
     /// The server of a lock has read a client's wish for it.
@@ -153,7 +176,8 @@ impl ParallelFiles {
 
     fn say(&mut self, resource: Resource, words: Vec<Word>) {
         for word in words {
-            let word = self.lock_words.insert(LockWord::Answer(resource, word));
+            let number = self.lock_tables.entry(resource).or_default().number(word.client());
+            let word = self.lock_words.insert(LockWord::Answer { resource, word, number });
             self.send_lock_word(word);
         }
     }
@@ -189,7 +213,7 @@ impl ParallelFiles {
     }
 
     /// What a lock on an extent guards of each object.
-    fn guarded(&self, resource: Resource, range: &Range<u64>) -> Vec<Piece> {
+    pub(super) fn guarded(&self, resource: Resource, range: &Range<u64>) -> Vec<Piece> {
         match resource {
             Resource::Object(object) => vec![Piece { object, range: range.clone() }],
             Resource::File(file) => {

@@ -8,10 +8,6 @@ use std::ops::Range;
 pub(super) struct Extents(BTreeMap<u64, u64>);
 
 impl Extents {
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Adds an extent: how many of its bytes are new. It becomes one with those that it overlaps or touches.
     pub(super) fn add(&mut self, range: Range<u64>) -> u64 {
         if range.is_empty() {

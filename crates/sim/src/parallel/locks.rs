@@ -1,7 +1,8 @@
 //! The locks of one object or file, as the server sees them that keeps them: who has which extent, who waits.
 //!
 //! A client that wants what no other has or waits for before it gets it at once; otherwise who has it is called, once for
-//! each lock, and the client waits its turn. As Lustre's lock manager (`ldlm_extent.c`) and GPFS's token server (Schmuck
+//! each lock, and the client waits its turn. What has been called back is nobody's until it is back, not even of the client
+//! that has it: its cache is written out and forgotten meanwhile. As Lustre's lock manager (`ldlm_extent.c`) and GPFS's token server (Schmuck
 //! and Haskin 2002, section 3.2) do it.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,8 +40,10 @@ pub(super) struct LockTable {
     held: BTreeMap<u32, Held>,
     /// In the order in which they came.
     waiting: Vec<Wish>,
-    /// Which parts have been called back from whom.
+    /// Which parts have been called back from whom and are not back yet: those of one client are disjoint.
     called: Vec<(u32, Range<u64>)>,
+    /// How many words each client has been told.
+    told: BTreeMap<u32, u64>,
 }
 
 /// What one client has: to read, and to read and write.
@@ -77,6 +80,13 @@ impl LockTable {
         self.look((0..self.waiting.len()).filter(waits).collect(), grant, words);
     }
 
+    /// The number of the next word to a client: words are heard in the order in which they were said, as over one connection.
+    pub(super) fn number(&mut self, client: u32) -> u64 {
+        let told = self.told.entry(client).or_default();
+        *told += 1;
+        *told - 1
+    }
+
     /// Looks at some of those that wait, in order: who can have what it wishes for gets it. Of those behind it that wanted a
     /// part of the same, who has that has changed: they are looked at again.
     fn look(&mut self, places: Vec<usize>, grant: Grant, words: &mut Vec<Word>) {
@@ -103,17 +113,18 @@ impl LockTable {
         }
     }
 
-    /// Calls back what other clients have of what one wishes for, unless that has been done. Whether there is any.
+    /// Calls back what other clients have of what one wishes for, unless that has been done. Whether there is any, or the
+    /// client itself is to give back a part.
     fn call_back(&mut self, wish: &Wish, words: &mut Vec<Word>) -> bool {
-        let mut is_held = false;
+        let mut is_held = called_from(&self.called, wish.client).any(|called| overlap(called, &wish.range));
         for (client, held) in self.held.iter().filter(|(client, _)| **client != wish.client) {
             let of_readers = (wish.direction == Direction::Write).then_some(&held.reads);
             for extents in of_readers.into_iter().chain([&held.writes]) {
                 for part in extents.within(&wish.range) {
                     is_held = true;
-                    let is_called =
-                        self.called.iter().any(|(who, called)| who == client && overlap(called, &part));
+                    let is_called = called_from(&self.called, *client).any(|called| overlap(called, &part));
                     if let Some(lock) = extents.around(part.start).filter(|_| !is_called) {
+                        let lock = between(lock, &part, called_from(&self.called, *client));
                         self.called.push((*client, lock.clone()));
                         words.push(Word::CalledBack { client: *client, lock, wanted: wish.range.clone() });
                     }
@@ -123,10 +134,12 @@ impl LockTable {
         is_held
     }
 
-    /// What a client can have around its wish: up to what another has, or waits for.
+    /// What a client can have around its wish: up to what another has, or waits for, or it is itself to give back.
     fn widest(&self, wish: &Wish) -> Range<u64> {
         let Range { start, end } = wish.range;
-        let (mut low, mut high) = (0, u64::MAX);
+        let all = 0..u64::MAX;
+        let Range { start: mut low, end: mut high } =
+            between(all, &wish.range, called_from(&self.called, wish.client));
         for (_, held) in self.held.iter().filter(|(client, _)| **client != wish.client) {
             let of_readers = (wish.direction == Direction::Write).then_some(&held.reads);
             for extents in of_readers.into_iter().chain([&held.writes]) {
@@ -143,6 +156,32 @@ impl LockTable {
             }
         }
         low.min(start)..high.max(end)
+    }
+}
+
+/// What has been called back from a client and is not back yet.
+fn called_from(called: &[(u32, Range<u64>)], client: u32) -> impl Iterator<Item = &Range<u64>> {
+    called.iter().filter(move |(who, _)| *who == client).map(|(_, range)| range)
+}
+
+/// What there is of a range around a part of it, up to the next of others, none of which overlaps the part.
+fn between<'a>(
+    range: Range<u64>,
+    part: &Range<u64>,
+    others: impl Iterator<Item = &'a Range<u64>>,
+) -> Range<u64> {
+    others.fold(range, |Range { start, end }, other| {
+        if other.end <= part.start { start.max(other.end)..end } else { start..end.min(other.start) }
+    })
+}
+
+impl Word {
+    /// To whom it is said.
+    pub(super) fn client(&self) -> u32 {
+        match self {
+            Word::Granted(wish, _) => wish.client,
+            Word::CalledBack { client, .. } => *client,
+        }
     }
 }
 
@@ -229,8 +268,26 @@ mod tests {
         let words = give_back(&mut table, 1, ALL);
         assert_eq!(words[0], Word::Granted(write(2, 5..6), ALL));
         assert_eq!(words[1], Word::CalledBack { client: 2, lock: ALL, wanted: 5..6 });
-        // Its own lock is no conflict; but what the reader waits for is not given away.
-        assert_eq!(ask(&mut table, write(2, 7..8)), [Word::Granted(write(2, 7..8), 6..u64::MAX)]);
+        // What is to be given back is not granted anew, and what others wait for is not given away.
+        assert_eq!(ask(&mut table, write(2, 7..8)), []);
+        assert_eq!(
+            give_back(&mut table, 2, ALL),
+            [Word::Granted(read(3, 5..6), 0..7), Word::Granted(write(2, 7..8), 7..u64::MAX)]
+        );
+    }
+
+    #[test]
+    fn what_is_on_its_way_back_is_not_granted_to_who_gives_it_back() {
+        let mut table = LockTable::default();
+        ask(&mut table, write(0, 0..10));
+        let call = Word::CalledBack { client: 0, lock: ALL, wanted: 50..60 };
+        assert_eq!(ask(&mut table, write(1, 50..60)), [call]);
+        assert_eq!(ask(&mut table, write(0, 70..80)), [], "its other ranks wait until it is back");
+        let words = give_back(&mut table, 0, ALL);
+        assert_eq!(
+            words,
+            [Word::Granted(write(1, 50..60), 0..70), Word::Granted(write(0, 70..80), 70..u64::MAX)]
+        );
     }
 
     #[test]

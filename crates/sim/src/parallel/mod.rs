@@ -5,6 +5,8 @@
 //! wants to be woken, and which rank's wish is done. It has no clock and no network of its own: the engine's carry its
 //! messages, beside those of ranks.
 
+mod cache;
+mod cached;
 mod client;
 mod client_locks;
 mod extents;
@@ -52,6 +54,8 @@ pub(crate) enum Message {
 /// What it wants to be woken for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wake {
+    /// The data of a write have passed the link of its server.
+    DataIn(u32),
     /// A server is done with a request.
     Served(u32),
     /// It has read a client's wish for a lock.
@@ -105,26 +109,23 @@ struct File {
     stripes: Stripes,
     /// Where it ends.
     size: u64,
-    /// Who wrote it last, and how often that was another than before.
-    writer: Option<u32>,
+    /// How many writes of it have come to its servers.
     changes: u64,
 }
 
-/// Behind all files: those of which nothing is known do not end before.
+/// Behind all files.
 const FAR: u64 = 1 << 60;
 
 impl ParallelFiles {
-    /// A file system whose object servers are on these nodes. `files`: path of each, and whether the program makes it: such
-    /// are empty; how long others are is not known.
+    /// A file system whose object servers are on these nodes. `files`: path of each, and its bytes when the program begins.
     pub(crate) fn new<'a>(
         costs: &Costs,
         server_nodes: Vec<u32>,
-        files: impl Iterator<Item = (&'a str, bool)> + Clone,
+        files: impl Iterator<Item = (&'a str, u64)> + Clone,
     ) -> ParallelFiles {
-        let file = |(number, (_, is_made)): (usize, (&str, bool))| File {
+        let file = |(number, (_, size)): (usize, (&str, u64))| File {
             stripes: Stripes::new(costs, number as u32),
-            size: if is_made { 0 } else { FAR },
-            writer: None,
+            size: size.min(FAR),
             changes: 0,
         };
         ParallelFiles {
@@ -162,6 +163,7 @@ impl ParallelFiles {
     pub(crate) fn woken(&mut self, now: Time, wake: Wake) {
         self.now = now;
         match wake {
+            Wake::DataIn(transfer) => self.take_write(transfer),
             Wake::Served(transfer) => self.answer(transfer),
             Wake::WishRead(word) => self.wish_read(word),
             Wake::GivesBack(word) => self.send_lock_word(word),

@@ -1,6 +1,9 @@
 //! An object server: its threads, its link, its targets with their memory and their journals.
 //!
-//! All of these are first come, first served, so that it is known when a request comes when it is done.
+//! All of these are first come, first served, so that it is known when a request comes, or the data of a write are in, when it
+//! is done.
+
+use std::collections::VecDeque;
 
 use pio_machine::{Bandwidth, Duration, ObjectServers, Service};
 
@@ -22,6 +25,11 @@ pub(super) struct ObjectServer {
 #[derive(Clone, Debug, Default)]
 struct Target {
     device: Queue,
+    /// Writes that its memory may have to hold: when each is on the device, and its bytes; and the sum of these.
+    held: VecDeque<(Time, u64)>,
+    held_bytes: u64,
+    /// From when on the memory has room for them.
+    has_room: Time,
     /// When the last commit of its journal that was asked for begins, if one was.
     commit: Option<Time>,
 }
@@ -37,16 +45,19 @@ impl ObjectServer {
         }
     }
 
-    /// A write for a target that arrives now: when it is answered. A target whose memory has room for what its device does not
-    /// have yet answers at once.
+    /// A write begins to arrive: when its data are in.
+    pub(super) fn take_in(&mut self, costs: &ObjectServers, now: Time, bytes: u64) -> Time {
+        pass(&mut self.incoming, costs.link, now, bytes)
+    }
+
+    /// A write whose data are in now: when it is answered. A target answers as soon as its memory has room for the bytes, beside
+    /// those of writes before that are not on the device yet.
     pub(super) fn write(&mut self, costs: &ObjectServers, now: Time, target: u32, bytes: u64) -> Time {
         self.count(0, bytes);
-        let there = pass(&mut self.incoming, costs.link, now, bytes);
-        let (thread, begin) = self.thread(there);
-        let service = time_of(&costs.write, bytes);
-        let (_, on_device) = self.targets[target as usize].device.serve(begin, service);
-        let room = costs.write.bandwidth.time_of(costs.memory);
-        let taken = Time(on_device.0.saturating_sub(room.picoseconds())).max(begin);
+        let (thread, begin) = self.thread(now);
+        let target = &mut self.targets[target as usize];
+        let (_, on_device) = target.device.serve(begin, time_of(&costs.write, bytes));
+        let taken = target.hold(costs.memory, begin, on_device, bytes);
         self.release(thread, taken);
         taken
     }
@@ -92,6 +103,27 @@ impl ObjectServer {
         if let Some(thread) = thread {
             self.threads[thread] = at;
         }
+    }
+}
+
+impl Target {
+    /// One more write is in memory from `begin` until it is on the device: when there is room for it. What is larger than the
+    /// memory has room when it is on the device.
+    fn hold(&mut self, memory: u64, begin: Time, on_device: Time, bytes: u64) -> Time {
+        self.held.push_back((on_device, bytes));
+        self.held_bytes += bytes;
+        // Who comes later needs room behind all that are let go of here, too.
+        let mut has_room = self.has_room.max(begin);
+        while let Some((on_device, bytes)) = self.held.front().copied() {
+            if on_device > begin && self.held_bytes <= memory {
+                break;
+            }
+            self.held.pop_front();
+            self.held_bytes -= bytes;
+            has_room = has_room.max(on_device);
+        }
+        self.has_room = has_room;
+        has_room
     }
 }
 
@@ -147,7 +179,10 @@ mod tests {
     fn what_comes_passes_the_link_before_and_what_goes_behind_the_device() {
         let costs = ObjectServers { targets: 2, link: Some(rate(500)), ..servers() };
         let mut server = ObjectServer::new(&costs);
-        let writes = [0, 1].map(|target| done(server.write(&costs, Time(0), target, MB)));
+        let writes = [0, 1].map(|target| {
+            let there = server.take_in(&costs, Time(0), MB);
+            done(server.write(&costs, there, target, MB))
+        });
         assert_eq!(writes, [2 + 21, 4 + 21]);
         let mut server = ObjectServer::new(&costs);
         let reads = [0, 1].map(|target| done(server.read(&costs, Time(0), target, MB)));
@@ -156,14 +191,25 @@ mod tests {
 
     #[test]
     fn a_memory_takes_writes_until_it_is_full() {
-        // 2 MB of memory: what the device needs 40 ms for. The third write of 21 ms each has its bytes there when the
-        // device's backlog is 40 ms: at 63 - 40.
+        // It has 2 MB: the third write of 21 ms each has room when the first is on the device.
         let costs = ObjectServers { memory: 2 * MB, ..servers() };
         let mut server = ObjectServer::new(&costs);
         let writes = [0, 0, 0, 0].map(|at| done(server.write(&costs, Time(at), 0, MB)));
-        assert_eq!(writes, [0, 2, 23, 44]);
+        assert_eq!(writes, [0, 0, 21, 42]);
         // A sync waits for the device.
         assert_eq!(done(server.sync(&costs, Time(50 * MS), 0)), 84);
+    }
+
+    #[test]
+    fn a_memory_holds_bytes_whatever_the_device_needs_for_them() {
+        // 1 kB takes 1 ms and 20 us, of which its bytes are a fiftieth. Three fit; what is read is not in the way.
+        let costs = ObjectServers { memory: 3000, ..servers() };
+        let mut server = ObjectServer::new(&costs);
+        server.read(&costs, Time(0), 0, MB);
+        let writes = [0, 0, 0, 0, 50, 50].map(|at| server.write(&costs, Time(at * MS), 0, 1000).0);
+        assert_eq!(writes, [0, 0, 0, 11 * MS + MS + MS / 50, 50 * MS, 50 * MS]);
+        // What is larger than the memory is answered when it is on the device: behind the two before.
+        assert_eq!(server.write(&costs, Time(60 * MS), 0, MB), Time(81 * MS));
     }
 
     #[test]

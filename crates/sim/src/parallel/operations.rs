@@ -104,9 +104,18 @@ impl ParallelFiles {
         self.go_on(rank);
     }
 
-    /// A rank's operation goes as far as it can.
+    /// A rank's operation goes as far as it can; whenever it has written, whoever waits for room behind it goes first.
     pub(super) fn go_on(&mut self, rank: u32) {
-        while self.step(rank) {}
+        let mut going = vec![rank];
+        while let Some(rank) = going.last().copied() {
+            let writes = self.operations.get(&rank).filter(|operation| operation.stage == Stage::Room);
+            let written = writes.and_then(|writes| Some((writes.node, writes.left.front()?.object)));
+            if !self.step(rank) {
+                going.pop();
+            } else if let Some((node, object)) = written {
+                going.extend(self.next_in(node, object));
+            }
+        }
     }
 
     /// One of the transfers that it waits for has come.
@@ -209,7 +218,7 @@ impl ParallelFiles {
             return false;
         }
         self.put(node, &piece);
-        self.grows(node, file, range.end);
+        self.grows(file, range.end);
         let Some(operation) = self.operations.get_mut(&rank) else { return false };
         operation.left.pop_front();
         let is_last = operation.left.is_empty();
@@ -219,25 +228,13 @@ impl ParallelFiles {
         if let Some((resource @ Resource::Object(_), _)) = self.lock_for(file, &range, &piece) {
             self.unpin(rank, node, resource);
         }
-        self.let_next_in(node, piece.object);
         true
     }
 
-    /// A client has written up to here.
-    fn grows(&mut self, node: u32, file: u32, end: u64) {
+    /// A file has been written up to here.
+    fn grows(&mut self, file: u32, end: u64) {
         let state = &mut self.files[file as usize];
         state.size = state.size.max(end);
-        if state.writer == Some(node) {
-            return;
-        }
-        state.writer = Some(node);
-        state.changes += 1;
-        let changes = state.changes;
-        // It knows of its own changes, and no more of others' than before.
-        let seen = self.client(node).seen.entry(file).or_default();
-        if *seen + 1 == changes {
-            *seen = changes;
-        }
     }
 
     fn request_all(&mut self, rank: u32) -> bool {
@@ -247,7 +244,7 @@ impl ParallelFiles {
         let (node, file, wanted) = (*node, *file, wanted.clone());
         let left = std::mem::take(left);
         let moves = if let Wanted::Write(range) = wanted {
-            self.grows(node, file, range.end);
+            self.grows(file, range.end);
             Moves::Writes
         } else {
             Moves::Reads
@@ -277,19 +274,6 @@ impl ParallelFiles {
             self.look_for_changes(node, file);
         }
         self.actions.push(Action::Done { rank });
-    }
-
-    /// Without locks, a client learns at an open that others have changed a file: what it has of it is old.
-    fn look_for_changes(&mut self, node: u32, file: u32) {
-        let changes = self.files[file as usize].changes;
-        let client = self.client(node);
-        if client.seen.insert(file, changes).unwrap_or(0) < changes {
-            for piece in client.of_file(file) {
-                if client.is_at_rest(piece.object) {
-                    client.drop(&piece);
-                }
-            }
-        }
     }
 }
 

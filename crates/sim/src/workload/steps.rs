@@ -154,6 +154,26 @@ impl Workload {
         made
     }
 
+    /// For each file, the end of what the programs read or write of it.
+    pub(crate) fn ends(&self) -> Vec<u64> {
+        let mut ends = vec![0; self.files.len()];
+        for step in self.programs.iter().flatten() {
+            let (handle, end) = match &step.what {
+                What::Access { handle, view, positions, .. } => {
+                    let view = &self.views[view.index()];
+                    let last =
+                        positions.end.min(view.limit()).checked_sub(1).and_then(|last| view.offset_of(last));
+                    (handle, last.map_or(0, |last| last + 1))
+                }
+                What::Request { handle, offset, bytes, .. } => (handle, offset.saturating_add(*bytes)),
+                _ => continue,
+            };
+            let known: &mut u64 = &mut ends[self.handles[handle.index()].file as usize];
+            *known = end.max(*known);
+        }
+        ends
+    }
+
     /// Whether all that the programs name is there, so that whoever runs them can take it for granted.
     ///
     /// # Errors

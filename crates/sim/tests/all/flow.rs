@@ -159,6 +159,39 @@ fn a_victim_of_a_hot_spot_keeps_its_share_only_with_congestion_control() {
     }
 }
 
+/// Five switches in a row. One flow goes along all of them and meets a hot spot's flow at the second link and another's at the
+/// last; a victim shares the third with it alone. It is held up by what waits behind, whichever flow came first.
+#[test]
+fn the_order_of_flows_does_not_matter_where_congestion_spreads() {
+    let switch = |name: &str, nodes: std::ops::Range<u32>, links: &[&str]| GraphSwitch {
+        name: name.to_owned(),
+        nodes: nodes.collect(),
+        links: links.iter().map(|link| (*link).to_owned()).collect(),
+    };
+    let topology = Topology::graph(&[
+        switch("a", 0..1, &["b"]),
+        switch("b", 1..2, &["c"]),
+        switch("c", 2..11, &["d"]),
+        switch("d", 11..13, &["e"]),
+        switch("e", 13..22, &[]),
+    ])
+    .unwrap();
+    let (along, victim) = ((0, 21), (10, 12));
+    let near: Vec<_> = [1].into_iter().chain(3..10).map(|from| (from, 2)).collect();
+    let far: Vec<_> = [11].into_iter().chain(14..21).map(|from| (from, 13)).collect();
+    for hot in [[near.clone(), far.clone()].concat(), [far, near].concat()] {
+        let mut network = network(&topology, FlowRoutes::Static).with_congestion(Congestion::Spreads);
+        for (message, (from, to)) in (0..).zip(hot.into_iter().chain([along, victim])) {
+            network.send(ns(0), MessageId(message), from, to, 1_000_000);
+        }
+        network.advance(ns(0), &mut Vec::new());
+        for (from, to) in [along, victim] {
+            let rate = network.rate(from, to).unwrap() / BANDWIDTH as f64;
+            assert!((rate - 1.0 / 8.0).abs() < 1e-12, "{from} to {to}: {rate}");
+        }
+    }
+}
+
 /// The same with packets: those of one virtual channel wait behind each other, as in a network without congestion control.
 #[test]
 fn packets_of_one_virtual_channel_hold_up_a_victim_as_much() {

@@ -35,6 +35,15 @@ fn every_strategy_runs_on_every_example() {
     }
 }
 
+#[test]
+fn nothing_is_read_behind_the_end_of_what_a_program_reads() {
+    let machine = Machine::built_in("lustre").unwrap();
+    let program = workload("ior-easy", &[("ranks", "4"), ("block", "64 MiB"), ("phases", "read")]);
+    let found = predict(&machine, &program, Strategy::Independent);
+    // Twice as much was, when files had no end.
+    assert_eq!(found.servers.iter().map(|server| server.bytes_read).sum::<u64>(), 4 << 26);
+}
+
 /// Bytes a second of IOR's phase with a sync, 16 ranks on each of so many nodes.
 fn rate(machine: &Machine, name: &str, nodes: u32) -> f64 {
     let size = if name == "ior-easy" { ("block", "64 MiB") } else { ("segments", "128") };

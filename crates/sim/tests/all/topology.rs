@@ -358,6 +358,12 @@ fn valiant_routes_reach_every_other_group_equally_often() {
     assert_eq!(topology.waypoint(0, 7, 3), None, "within a group, nobody goes round");
 }
 
+/// More switches than nodes: 17 levels of 2^16.
+#[test]
+fn a_tall_k_ary_tree_is_built() {
+    assert_eq!(Topology::fat_tree(2, 17).unwrap().switches(), 17 << 16);
+}
+
 /// Around seven switches, up*/down* forbids one turn: some routes are longer than the shortest, but none is lost.
 #[test]
 fn routes_that_are_not_the_shortest_arrive() {

@@ -28,10 +28,10 @@ impl FatTree {
         FatTree { downlinks: vec![arity; levels as usize], uplinks: vec![arity; above] }
     }
 
-    /// Arity and levels of a k-ary n-tree; none if it is not one.
+    /// Arity, at least 2, and levels of a k-ary n-tree; none if it is not one.
     pub fn as_k_ary(&self) -> Option<(u32, u32)> {
         let arity = *self.downlinks.first()?;
-        let is_k_ary = self.downlinks.iter().chain(&self.uplinks).all(|links| *links == arity);
+        let is_k_ary = arity > 1 && self.downlinks.iter().chain(&self.uplinks).all(|links| *links == arity);
         is_k_ary.then_some((arity, self.downlinks.len() as u32))
     }
 
@@ -64,15 +64,13 @@ impl FatTree {
             let above = tree.uplinks.len();
             tree.uplinks = section.numbers("uplinks", above..=above, UPLINKS)?;
         }
-        if tree.switches().fold(0, u64::saturating_add) > MOST_NODES.into() {
-            return Err(section.conflict("uplinks", format!("at most {MOST_NODES} switches in all")));
+        // Those of a k-ary tree are fewer than its nodes times its levels.
+        let switches = tree.switches().fold(0, u64::saturating_add);
+        if tree.as_k_ary().is_none() && switches > MOST_NODES.into() {
+            let key = if section.has("uplinks") { "uplinks" } else { size_key(section) };
+            return Err(section.conflict(key, format!("at most {MOST_NODES} switches in all")));
         }
         Ok(tree)
-    }
-
-    /// The key that says how large it is.
-    pub(super) fn size_key(&self) -> &'static str {
-        if self.as_k_ary().is_some() { "levels" } else { "downlinks" }
     }
 
     pub(super) fn write(&self, out: &mut String) -> fmt::Result {
@@ -82,6 +80,11 @@ impl FatTree {
             None => writeln!(out, "downlinks = {:?}\nuplinks = {:?}", self.downlinks, self.uplinks),
         }
     }
+}
+
+/// The key that says how large a described tree is.
+pub(super) fn size_key(section: &mut Section<'_>) -> &'static str {
+    if section.has("downlinks") { "downlinks" } else { "levels" }
 }
 
 fn product(factors: &[u32]) -> u64 {

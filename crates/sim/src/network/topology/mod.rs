@@ -174,7 +174,7 @@ impl Topology {
     /// A fat tree with these links at each level (Öhring et al., IPPS 1995), routed as [`Topology::fat_tree`].
     ///
     /// # Errors
-    /// If the numbers of links do not go together, or it would have more than 2^20 nodes or switches.
+    /// If the numbers of links do not go together, or it would have more than 2^20 nodes or, unless it is k-ary, switches.
     pub fn tree(shape: &pio_machine::FatTree) -> Result<Topology, TopologyError> {
         if let Some((arity, levels)) = shape.as_k_ary() {
             return Topology::fat_tree(arity, levels);

@@ -5,7 +5,9 @@
 //! itself. So no flow has a higher rate than one that shares a channel with it and waits further on. A node's own channel is left
 //! out: adapters keep what they send apart by destination.
 //!
-//! Rates only fall, and flows are looked at from the lowest rate upwards: each is held up once, by the slowest that can.
+//! Rates only fall, and flows are looked at from the lowest rate upwards: each has the rate of the slowest that can hold it up. Of
+//! equally slow ones the one furthest on counts; as a flow then only waits further on, that ends, and the order of flows does not
+//! matter.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -52,7 +54,9 @@ impl Sharing {
                 let channel = self.crossings.channels(flow)[hop as usize];
                 for behind in &self.members[channel as usize] {
                     let other = behind.flow as usize;
-                    if rates[other].is_some_and(|faster| faster > rate) {
+                    let Some(had) = rates[other].filter(|had| *had >= rate) else { continue };
+                    // Who is as slow already may wait further on because of this one, and hold up others there.
+                    if had > rate || waits[other] < behind.hop + 1 {
                         rates[other] = Some(rate);
                         waits[other] = waits[other].max(behind.hop + 1);
                         queue.push(Reverse((bits, behind.flow)));
