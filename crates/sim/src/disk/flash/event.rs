@@ -78,7 +78,7 @@ pub enum Read {
 /// What a device asks of whoever has it.
 #[derive(Debug, Default)]
 pub struct FlashActions {
-    /// To be given to [`FlashModel::handle`] at these times, ties in this order.
+    /// To be given to [`FlashModel::handle`](super::FlashModel::handle) at these times, ties in this order.
     pub later: Vec<(Time, FlashEvent)>,
     /// Requests that are done now.
     pub done: Vec<u32>,
