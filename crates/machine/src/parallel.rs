@@ -188,11 +188,14 @@ impl ParallelFiles {
             }
         }
         let client = client(section.section("client")?)?;
-        let locks = if section.has("locks") { Some(locks(section.section("locks")?)?) } else { None };
-        if locks.is_some() && client.cache.is_none() {
-            let expected = "no such key where storage.client has no cache that it could guard".to_owned();
-            return Err(section.conflict("locks", expected));
-        }
+        let locks = match (section.has("locks"), &client.cache) {
+            (false, _) => None,
+            (true, Some(cache)) => Some(locks(section.section("locks")?, cache.page)?),
+            (true, None) => {
+                let expected = "no such key where storage.client has no cache that it could guard".to_owned();
+                return Err(section.conflict("locks", expected));
+            }
+        };
         Ok(ParallelFiles {
             io,
             servers,
@@ -319,7 +322,8 @@ impl Client {
     }
 }
 
-fn locks(mut section: Section<'_>) -> Result<ExtentLocks, MachineError> {
+/// `page`: what a client reads to write a part of it, which its lock must cover.
+fn locks(mut section: Section<'_>, page: u64) -> Result<ExtentLocks, MachineError> {
     let locks = ExtentLocks {
         on: section.word("on", ON)?,
         grant: section.word("grant", GRANT)?,
@@ -328,6 +332,9 @@ fn locks(mut section: Section<'_>) -> Result<ExtentLocks, MachineError> {
         request: section.duration("request", "1000 s")?,
         callback: section.duration("callback", "1000 s")?,
     };
+    if !locks.unit.is_multiple_of(page) {
+        return Err(section.conflict("unit", format!("a multiple of a page, {}", size_text(page))));
+    }
     section.finish()?;
     Ok(locks)
 }
@@ -466,6 +473,7 @@ lock = "1 ms"
         assert!(refused("to = \"1 GiB\"", "to = \"32 MiB\"").contains("storage.components[1].to"));
         assert!(refused("to = \"64 MiB\"", "to = \"1000 kB\"").contains("a multiple of its strip, 1 MiB"));
         assert!(refused("page = \"4 KiB\"", "page = \"1 GiB\"\npgae = 1").contains("pgae"));
+        assert!(refused("unit = \"4 KiB\"", "unit = \"512 B\"").contains("a multiple of a page, 4 KiB"));
         assert!(refused("on = \"objects\"", "on = \"disks\"").contains("\"objects\" or \"files\""));
         let direct = Machine::parse("parallel", &text(&without(STORAGE, "[storage.client.cache]")));
         assert!(direct.unwrap_err().to_string().contains("storage.locks"));
