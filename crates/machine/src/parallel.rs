@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use crate::error::MachineError;
 use crate::machine::{IoNodes, STRIPS, Service, io_nodes, service};
 use crate::quantity::{Bandwidth, Duration, size_text};
-use crate::section::Section;
+use crate::section::{Section, word_of};
 
 /// A parallel file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -339,15 +339,11 @@ fn locks(mut section: Section<'_>, page: u64) -> Result<ExtentLocks, MachineErro
     Ok(locks)
 }
 
-fn name_of<T: PartialEq>(names: &'static [(&'static str, T)], which: &T) -> &'static str {
-    names.iter().find(|(_, meaning)| meaning == which).map_or("", |(name, _)| name)
-}
-
 impl ExtentLocks {
     fn write(&self, out: &mut String) -> fmt::Result {
         let ExtentLocks { on, grant, yields, unit, request, callback } = self;
-        writeln!(out, "\n[storage.locks]\non = \"{}\"", name_of(ON, on))?;
-        writeln!(out, "grant = \"{}\"\nyields = \"{}\"", name_of(GRANT, grant), name_of(YIELDS, yields))?;
+        writeln!(out, "\n[storage.locks]\non = \"{}\"", word_of(ON, on))?;
+        writeln!(out, "grant = \"{}\"\nyields = \"{}\"", word_of(GRANT, grant), word_of(YIELDS, yields))?;
         writeln!(out, "unit = \"{}\"", size_text(*unit))?;
         writeln!(out, "request = \"{request}\"\ncallback = \"{callback}\"")
     }
@@ -371,7 +367,7 @@ fn metadata(mut section: Section<'_>) -> Result<Metadata, MachineError> {
 impl Metadata {
     fn write(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "\n[storage.metadata]\nservers = {}", self.servers)?;
-        writeln!(out, "directories = \"{}\"", name_of(DIRECTORIES, &self.striped_directories))?;
+        writeln!(out, "directories = \"{}\"", word_of(DIRECTORIES, &self.striped_directories))?;
         let times = [
             ("open", self.open),
             ("create", self.create),

@@ -284,6 +284,11 @@ impl<'t> Section<'t> {
     }
 }
 
+/// The word of [`Section::word`] that means this.
+pub(crate) fn word_of<T: PartialEq>(words: &[(&'static str, T)], meaning: &T) -> &'static str {
+    words.iter().find(|(_, known)| known == meaning).map_or("", |(name, _)| name)
+}
+
 /// The whole number that stands there, if it is one in this range.
 fn whole(value: &Spanned<DeValue<'_>>, range: &RangeInclusive<u32>) -> Option<u32> {
     let digits = value.get_ref().as_integer()?;

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use crate::error::MachineError;
 use crate::machine::{Service, service};
 use crate::quantity::{Bandwidth, Duration, size_text};
-use crate::section::Section;
+use crate::section::{Section, word_of};
 
 /// What a shared file system costs its nodes, each of which is one client. All times pass without a processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,9 +116,7 @@ impl SharedFiles {
                 writeln!(out, "lock-strip = \"{}\"", size_text(strip))?;
             }
         }
-        let exclusive =
-            EXCLUSIVE.iter().find(|(_, which)| *which == self.exclusive).map_or("", |(name, _)| name);
-        writeln!(out, "exclusive = \"{exclusive}\"")?;
+        writeln!(out, "exclusive = \"{}\"", word_of(EXCLUSIVE, &self.exclusive))?;
         let times = [
             ("open", self.open),
             ("create", self.create),

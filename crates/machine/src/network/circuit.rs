@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 
 use crate::error::MachineError;
 use crate::quantity::{Bandwidth, Duration, size_text};
-use crate::section::Section;
+use crate::section::{Section, word_of};
 
 /// The switches, the packets, and each node's adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ impl Circuit {
         writeln!(out, "circuit.flow-through = \"{}\"", self.flow_through)?;
         writeln!(out, "circuit.virtual-channels = {}", self.virtual_channels)?;
         writeln!(out, "circuit.buffer = \"{}\"", size_text(self.buffer))?;
-        writeln!(out, "circuit.arbitration = \"{}\"", word(ARBITRATIONS, self.arbitration))?;
+        writeln!(out, "circuit.arbitration = \"{}\"", word_of(ARBITRATIONS, &self.arbitration))?;
         if self.age_step > Duration::ZERO {
             writeln!(out, "circuit.age-step = \"{}\"", self.age_step)?;
         }
@@ -164,8 +164,8 @@ impl Circuit {
         }
         writeln!(out, "circuit.packet.transactions = {}", packet.transactions)?;
         let adapter = &self.adapter;
-        writeln!(out, "circuit.adapter.memory = \"{}\"", word(MEMORIES, adapter.memory))?;
-        writeln!(out, "circuit.adapter.library = \"{}\"", word(LIBRARIES, adapter.library))?;
+        writeln!(out, "circuit.adapter.memory = \"{}\"", word_of(MEMORIES, &adapter.memory))?;
+        writeln!(out, "circuit.adapter.library = \"{}\"", word_of(LIBRARIES, &adapter.library))?;
         for (key, time) in [
             ("start", adapter.start),
             ("matching", adapter.matching),
@@ -185,10 +185,6 @@ impl Circuit {
             "circuit.adapter.bus = {{ bandwidth = \"{bandwidth}\", packet = \"{packet}\", turn = \"{turn}\" }}"
         )
     }
-}
-
-fn word<T: Copy + PartialEq>(words: &[(&'static str, T)], meaning: T) -> &'static str {
-    words.iter().find(|(_, known)| *known == meaning).map_or("", |(name, _)| name)
 }
 
 fn packet(mut section: Section<'_>) -> Result<Packet, MachineError> {
