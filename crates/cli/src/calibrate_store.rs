@@ -26,6 +26,7 @@ const SMALL_APART: u64 = 4096;
 const WAKES: u64 = 200;
 const OPENS: usize = 20;
 const RESIZES: u64 = 20;
+const BEGINS: usize = 15;
 /// Of a file whose pages are new.
 const FRESH_BYTES: usize = 32 << 20;
 /// Bytes that are written before they are synced.
@@ -39,9 +40,11 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     storage: 8-byte and 1 MiB requests of one client to one server of the store, there and back, without the client's\n\
     processor time, which is that of calls.read and calls.write. The way to the server is part of its time, unless\n\
     messages between nodes were measured, too: then it is that of network.link.\n\
+    storage.begin: what the first write to a new file takes longer than the next, to all servers at once.\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8\n\
-    bytes cost what they do where as many clients as cores, or more, make them; storage.io.wake: what one takes longer that\n\
-    finds the server asleep, or half of that if by then the client is, too. calls.new-pages: what the first writes to pages\n\
+    bytes cost what they do where as many clients as cores, and twice as many, make them of all servers in turn, in the\n\
+    middle of both; storage.io.wake: what one takes longer that finds the server asleep, or half of that if by then the\n\
+    client is, too. calls.new-pages: what the first writes to pages\n\
     take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
     calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
 
@@ -57,14 +60,18 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     let file = store.open(&path, mode, ON_ONE_SERVER)?;
     let measured = requests(&file).and_then(|(write, read)| {
         let shared = match shares_cores {
-            true => Some((time_to_wake(&file, write.small.all)?, crowd::measure(description, &path)?)),
+            true => {
+                let crowd = crowd::measure(description, &path)?;
+                Some((time_to_wake(&file, crowd.write.all)?, crowd))
+            }
             false => None,
         };
         file.close()?;
-        Ok((write, read, shared, opens(store, &path)?, resizes(store, &path)?))
+        let begin = begins(store, &format!("{path}-new"))?;
+        Ok((write, read, shared, opens(store, &path)?, resizes(store, &path)?, begin))
     });
     store.remove(&path)?;
-    let (mut write, mut read, shared, (open, close), resize) = measured?;
+    let (mut write, mut read, shared, (open, close), resize, begin) = measured?;
     let mut wake = Duration::ZERO;
     machine.calls.sync = Some(syncs(store, &path)?);
     if let Some((woken, crowd)) = shared {
@@ -107,6 +114,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         open,
         close,
         resize,
+        begin,
         pieces: None,
         takes_views: true,
         memory: 0,
@@ -182,7 +190,7 @@ fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
 }
 
 /// Until a core is awake: what a small write takes longer before which the client computes until the server sleeps; given is
-/// what one takes that follows another. If that is long, the client sleeps, too, before the answer is there.
+/// what one takes in a crowd. If that is long, the client sleeps, too, before the answer is there.
 fn time_to_wake(file: &StoreFile, awake: f64) -> Result<Duration> {
     let looks_out = look_out(0);
     let mut seconds = Vec::new();
@@ -198,6 +206,25 @@ fn time_to_wake(file: &StoreFile, awake: f64) -> Result<Duration> {
     let longer = (middle(seconds) - awake).max(0.0);
     let both_sleep = longer / 2.0 + awake > looks_out.as_secs_f64();
     Ok(Duration::from_seconds(if both_sleep { longer / 2.0 } else { longer }))
+}
+
+/// What the first write to a new file takes longer than the next, on all servers at once.
+fn begins(store: &Store, path: &str) -> Result<Duration> {
+    let row = vec![1_u8; store.strip_bytes() as usize * store.servers() as usize];
+    let mut seconds = Vec::new();
+    for _ in 0..BEGINS {
+        let file = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default())?;
+        let write = |index: u64| -> Result<f64> {
+            let start = Instant::now();
+            file.write_at(index * row.len() as u64, &row)?;
+            Ok(start.elapsed().as_secs_f64())
+        };
+        // Both are to new pages.
+        let written = write(0).and_then(|first| Ok(first - write(1)?));
+        store.remove(path)?;
+        seconds.push(written?);
+    }
+    Ok(Duration::from_seconds(middle(seconds).max(0.0)))
 }
 
 /// What writes to a new file take longer than to one that has its pages; given is what a small one does.

@@ -236,6 +236,14 @@ const COSTS: &[Cost] = &[
         keys: "storage.open, close, resize",
         scale: |machine, factor| directory(machine).into_iter().for_each(|time| factor.time(time)),
     },
+    Cost {
+        keys: "storage.begin",
+        scale: |machine, factor| {
+            if let Storage::Striped { begin, .. } = &mut machine.storage {
+                factor.time(begin);
+            }
+        },
+    },
     Cost { keys: "storage.pieces", scale: server_pieces },
     Cost {
         keys: "storage.servers.read",

@@ -44,7 +44,19 @@ impl Machine {
             }
             Storage::Shared(files) => files.write(out)?,
             Storage::Parallel(files) => files.write(&io_text(&files.io), out)?,
-            Storage::Striped { io, strip, read, write, open, close, resize, pieces, takes_views, memory } => {
+            Storage::Striped {
+                io,
+                strip,
+                read,
+                write,
+                open,
+                close,
+                resize,
+                begin,
+                pieces,
+                takes_views,
+                memory,
+            } => {
                 writeln!(out, "\n[storage]\nkind = \"striped\"\n{}", io_text(io))?;
                 writeln!(out, "strip = \"{}\"", size_text(*strip))?;
                 for (name, service) in [("read", read), ("write", write)] {
@@ -52,8 +64,10 @@ impl Machine {
                     writeln!(out, "{name} = {{ request = \"{request}\", bandwidth = \"{bandwidth}\" }}")?;
                 }
                 writeln!(out, "open = \"{open}\"\nclose = \"{close}\"")?;
-                if *resize > Duration::ZERO {
-                    writeln!(out, "resize = \"{resize}\"")?;
+                for (name, time) in [("resize", resize), ("begin", begin)] {
+                    if *time > Duration::ZERO {
+                        writeln!(out, "{name} = \"{time}\"")?;
+                    }
                 }
                 if let Some(Pieces { read, write, server }) = pieces {
                     let server = copy_text(server);

@@ -103,6 +103,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "pieces",
             "takes-views",
             "memory",
+            "begin",
             "sync",
             "bandwidth",
             "streams",

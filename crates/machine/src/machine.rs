@@ -112,6 +112,9 @@ pub enum Storage {
         close: Duration,
         /// Time the directory server is busy with one change of a file's size.
         resize: Duration,
+        /// How much longer the first write to a file takes each of its servers, after it was opened or synced: a server may note
+        /// on its disk, before it writes, that what it knows of the file's bytes may soon be wrong.
+        begin: Duration,
         /// What pieces cost of requests that name many; if nothing is said, callers nothing, and servers as much as `nodes.copy`.
         pieces: Option<Pieces>,
         /// Whether they are servers as Pioscope's own: they take requests by view, and say how a file is dealt out.
@@ -455,6 +458,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             open: section.duration("open", "1000 s")?,
             close: section.duration("close", "1000 s")?,
             resize: optional_duration("resize", &mut section)?,
+            begin: optional_duration("begin", &mut section)?,
             pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },
             takes_views: section.has("takes-views") && section.flag("takes-views")?,
             memory: if section.has("memory") { section.size("memory", 0..=1 << 50)? } else { 0 },

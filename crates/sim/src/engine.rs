@@ -18,6 +18,7 @@ use pio_plan::{Context, Direction, Hints, Remembered, Site, Strategy, ToldViews,
 use pio_trace::HandleId;
 
 mod cold_reads;
+mod first_writes;
 mod hints_in_force;
 mod locks;
 mod meetings;
@@ -279,6 +280,8 @@ struct FileState {
     /// Those that were written since it was last synced, and their bytes.
     dirty: Pages,
     dirty_bytes: u64,
+    /// Of each server that was to write since then: from when on it does.
+    begun: BTreeMap<u32, Time>,
 }
 
 impl<'a> Engine<'a> {
@@ -334,6 +337,7 @@ impl<'a> Engine<'a> {
             touched: Pages::default(),
             dirty: Pages::default(),
             dirty_bytes: 0,
+            begun: BTreeMap::new(),
         };
         let mut next_handle = workload.handles.len() as u32;
         let mut physical = |index: usize| match workload.handles[index].group {
@@ -540,6 +544,11 @@ impl<'a> Engine<'a> {
 
     /// All of it is at its node.
     fn arrived(&mut self, cargo: Cargo) {
+        if let Cargo::Request(part) = &cargo
+            && let Some(later) = self.begins_later(part)
+        {
+            return self.events.add(later, Happening::Arrived(cargo));
+        }
         match cargo {
             Cargo::Message(id) => {
                 let Some(to) = self.deliveries[id].as_ref().map(|it| it.to) else { return };

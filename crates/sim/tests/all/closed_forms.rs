@@ -233,6 +233,29 @@ fn a_servers_thread_writes_new_pages_for_longer() {
 }
 
 #[test]
+fn the_first_write_to_a_file_takes_each_server_longer() {
+    let begins = ("\n[storage]\n", "\n[storage]\nbegin = \"50 us\"\n");
+    let shares = ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true");
+    let write = || request(0, Direction::Write, 0, 1000);
+    let sync = || What::Sync(HandleId(0), Call::Fsync);
+    for machine in [vec![begins], vec![begins, ("count = 8", "count = 1"), shares]] {
+        let longer = |program: Vec<What>| {
+            let without: Vec<_> = machine.iter().filter(|change| **change != begins).copied().collect();
+            let time = |changes: &[(&str, &str)]| nanoseconds(&self::machine(changes), vec![program.clone()]);
+            time(&machine) - time(&without)
+        };
+        assert_eq!(longer(vec![write()]), 50_000);
+        assert_eq!(longer(vec![write(), write()]), 50_000);
+        assert_eq!(longer(vec![request(0, Direction::Read, 0, 1000)]), 0);
+        // Two servers begin at the same moment.
+        assert_eq!(longer(vec![request(0, Direction::Write, 24, 2000)]), 50_000);
+        // One after the other.
+        assert_eq!(longer(vec![write(), request(0, Direction::Write, 1024, 1000)]), 100_000);
+        assert_eq!(longer(vec![write(), sync(), write()]), 100_000);
+    }
+}
+
+#[test]
 fn an_open_waits_for_the_directory() {
     let open = |rank| vec![What::Open(HandleId(rank))];
     // Call 5000, there 200, service 7000, back 200; three at once wait for each other.
