@@ -15,6 +15,8 @@ use pio_store::transport::Transport;
 
 use crate::measured::processor_seconds;
 
+use crowd::Kind;
+
 mod crowd;
 
 const SMALL_BYTES: usize = 8;
@@ -62,7 +64,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         let shared = match shares_cores {
             true => {
                 let crowd = crowd::measure(description, &path)?;
-                Some((time_to_wake(&file, crowd.write.all)?, crowd))
+                Some((time_to_wake(&file, crowd.took(Kind::Write).all)?, crowd))
             }
             false => None,
         };
@@ -72,15 +74,17 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     });
     store.remove(&path)?;
     let (mut write, mut read, shared, (open, close), resize, begin) = measured?;
-    let mut wake = Duration::ZERO;
+    let (mut wake, mut pieces) = (Duration::ZERO, None);
     machine.calls.sync = Some(syncs(store, &path)?);
     if let Some((woken, crowd)) = shared {
         wake = woken;
         // A request has two ways, and two switches that the scheduler counts.
         let switches = 2.0 * machine.nodes.switch.seconds();
-        write.put_in_crowd(crowd.write, switches);
-        read.put_in_crowd(crowd.read, switches);
-        let longer = (crowd.first_write.all - crowd.write.all).max(0.0);
+        let servers = f64::from(store.servers());
+        write = in_crowd(crowd.took(Kind::Write), crowd.took(Kind::LargeWrite), servers, switches);
+        read = in_crowd(crowd.took(Kind::Read), crowd.took(Kind::LargeRead), servers, switches);
+        pieces = Some(crowd.pieces());
+        let longer = (crowd.took(Kind::FirstWrite).all - crowd.took(Kind::Write).all).max(0.0);
         machine.calls.new_pages = Some(new_pages(store, &path, longer)?);
     }
     (machine.calls.write, machine.calls.read) = (write.own(), read.own());
@@ -115,7 +119,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         close,
         resize,
         begin,
-        pieces: None,
+        pieces,
         takes_views: true,
         memory: 0,
     };
@@ -160,17 +164,14 @@ impl Requests {
         };
         service(rest(self.small, SMALL_BYTES), rest(self.large, LARGE_BYTES))
     }
+}
 
-    /// Puts the times in the place of the small request's that it has where many clients make such: the client's own, and
-    /// that of all processors, of which `switches` are counted elsewhere.
-    fn put_in_crowd(&mut self, crowd: Took, switches: f64) {
-        let alone = self.small;
-        self.small = Took { all: (crowd.all - switches).max(crowd.own), own: crowd.own };
-        // What bytes cost was found from what was alone.
-        let large = &mut self.large;
-        large.own += self.small.own - alone.own;
-        large.all += self.small.all - alone.all;
-    }
+/// Requests as many clients make them, the large one to all servers at once: processor time of all, of which the `switches` of each
+/// server's request are counted elsewhere.
+fn in_crowd(small: Took, large: Took, servers: f64, switches: f64) -> Requests {
+    let small = Took { all: (small.all - switches).max(small.own), ..small };
+    let others = (servers - 1.0) * (small.all - small.own);
+    Requests { small, large: Took { all: (large.all - servers * switches - others).max(large.own), ..large } }
 }
 
 fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {

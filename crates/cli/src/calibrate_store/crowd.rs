@@ -1,31 +1,105 @@
-//! Small requests to servers that work on this machine's own cores, of so many clients that all cores are busy.
+//! Requests to servers that work on this machine's own cores, of so many clients that all cores are busy.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use pio_layout::{Datatype, View};
+use pio_machine::{Bandwidth, Copy as Copies, Pieces};
 use pio_store::client::{Mode, Store, StoreFile, StripingHints};
 
-use super::{SMALL_APART, SMALL_BYTES, Took, middle};
+use super::{LARGE_BYTES, SMALL_APART, SMALL_BYTES, Took, middle};
 use crate::measured::processor_seconds;
 
 const MOST_CLIENTS: usize = 16;
-/// Requests of each client in a round, rounds, and what lies between.
-const CALLS: u64 = 125;
+/// Rounds, what lies before each, and the requests of each client in it.
 const ROUNDS: u64 = 15;
 const PAUSE: Duration = Duration::from_millis(1);
+const SMALL_CALLS: u64 = 125;
+const LARGE_CALLS: u64 = 2;
+/// Where large requests begin in a file.
+const LARGE_FROM: u64 = 64 << 20;
+/// Pieces of a large request, with as much between them.
+const COARSE: u64 = 4096;
+const FINE: u64 = 256;
 
-/// Processor time of small requests, the client's and the servers'.
+/// What is measured, small requests first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A write of a few bytes to a new page.
+    FirstWrite,
+    /// To a page that is there.
+    Write,
+    Read,
+    /// A write of all that the large ones after it go to.
+    Fill,
+    LargeWrite,
+    LargeRead,
+    CoarseWrite,
+    CoarseRead,
+    FineWrite,
+    FineRead,
+}
+
+const SMALL_KINDS: usize = 3;
+
+impl Kind {
+    const ALL: [Kind; 10] = [
+        Kind::FirstWrite,
+        Kind::Write,
+        Kind::Read,
+        Kind::Fill,
+        Kind::LargeWrite,
+        Kind::LargeRead,
+        Kind::CoarseWrite,
+        Kind::CoarseRead,
+        Kind::FineWrite,
+        Kind::FineRead,
+    ];
+
+    fn calls(self) -> u64 {
+        if (self as usize) < SMALL_KINDS { SMALL_CALLS } else { LARGE_CALLS }
+    }
+}
+
+/// Processor time of requests, the client's and the servers', by kind.
 #[derive(Clone, Copy)]
-pub(super) struct Crowd {
-    /// A write to a new page of the file.
-    pub(super) first_write: Took,
-    /// A write to a page that it has.
-    pub(super) write: Took,
-    /// A read.
-    pub(super) read: Took,
+pub(super) struct Crowd([Took; Kind::ALL.len()]);
+
+impl Crowd {
+    pub(super) fn took(&self, kind: Kind) -> Took {
+        self.0[kind as usize]
+    }
+
+    /// What pieces cost in requests that name many.
+    pub(super) fn pieces(&self) -> Pieces {
+        let count = |each: u64| (LARGE_BYTES as u64 / each) as f64;
+        let more = count(FINE) - count(COARSE);
+        // Beyond what the same bytes take at one place.
+        let beyond = |kind, dense| {
+            let (pieces, dense): (Took, Took) = (self.took(kind), self.took(dense));
+            (pieces.all - pieces.own - (dense.all - dense.own)).max(0.0)
+        };
+        let of_both =
+            |write, read| f64::midpoint(beyond(write, Kind::LargeWrite), beyond(read, Kind::LargeRead));
+        let coarse = of_both(Kind::CoarseWrite, Kind::CoarseRead);
+        let fine = of_both(Kind::FineWrite, Kind::FineRead);
+        let piece = ((fine - coarse) / more).max(0.0);
+        let bytes = (coarse - piece * count(COARSE)).max(LARGE_BYTES as f64 * 1e-12);
+        let own = |fine, dense| ((self.took(fine).own - self.took(dense).own) / count(FINE)).max(0.0);
+        let seconds = pio_machine::Duration::from_seconds;
+        Pieces {
+            read: seconds(own(Kind::FineRead, Kind::LargeRead)),
+            write: seconds(own(Kind::FineWrite, Kind::LargeWrite)),
+            server: Copies {
+                bandwidth: Bandwidth::from_bytes_per_second((LARGE_BYTES as f64 / bytes) as u64),
+                piece: seconds(piece),
+            },
+        }
+    }
 }
 
 /// As many clients as cores, and twice as many, make requests; of each what lies in the middle. Which cores the servers' threads
@@ -34,15 +108,10 @@ pub(super) fn measure(description: &Path, path: &str) -> Result<Crowd> {
     let cores = thread::available_parallelism()?.get();
     let of = |clients: usize| requests_of(clients.min(MOST_CLIENTS), cores, description, path);
     let (few, many) = (of(cores)?, of(2 * cores)?);
-    let between = |kind: fn(&Crowd) -> Took| Took {
-        all: f64::midpoint(kind(&few).all, kind(&many).all),
-        own: f64::midpoint(kind(&few).own, kind(&many).own),
-    };
-    Ok(Crowd {
-        first_write: between(|took| took.first_write),
-        write: between(|took| took.write),
-        read: between(|took| took.read),
-    })
+    Ok(Crowd(Kind::ALL.map(|kind| {
+        let (few, many) = (few.took(kind), many.took(kind));
+        Took { all: f64::midpoint(few.all, many.all), own: f64::midpoint(few.own, many.own) }
+    })))
 }
 
 /// So many clients at once, each with a file of its own.
@@ -55,15 +124,13 @@ fn requests_of(clients: usize, cores: usize, description: &Path, path: &str) -> 
         clients.into_iter().map(|client| client.join().expect("a client")).collect::<Result<Vec<_>>>()
     })?;
     // All cores are busy, with requests at the rates of all clients together.
-    let of_all = |kind: fn(&Crowd) -> Took| Took {
-        all: cores.min(clients) as f64 / each.iter().map(|took| 1.0 / kind(took).all).sum::<f64>(),
-        own: middle(each.iter().map(|took| kind(took).own).collect()),
-    };
-    Ok(Crowd {
-        first_write: of_all(|took| took.first_write),
-        write: of_all(|took| took.write),
-        read: of_all(|took| took.read),
-    })
+    Ok(Crowd(Kind::ALL.map(|kind| {
+        let rates = each.iter().map(|crowd| 1.0 / crowd.took(kind).all);
+        Took {
+            all: cores.min(clients) as f64 / rates.sum::<f64>(),
+            own: middle(each.iter().map(|crowd| crowd.took(kind).own).collect()),
+        }
+    })))
 }
 
 /// A client, and its file, which goes with it.
@@ -83,22 +150,49 @@ impl Client {
     /// Rounds of requests beside the other clients'. Each takes the servers in turn, as programs go through the strips of a file,
     /// and before each the clients meet, as programs do between their calls: by then threads sleep, and some were moved.
     fn requests(&self, meet: &Barrier) -> Result<Crowd> {
-        let mut data = [1; SMALL_BYTES];
-        let mut took: [Rounds; 3] = Default::default();
-        for round in 0..ROUNDS {
-            for (kind, took) in took.iter_mut().enumerate() {
+        let mut data = vec![1; 2 * LARGE_BYTES];
+        let mut took = Kind::ALL.map(|_| Rounds::default());
+        // Large requests are from another time: after them, threads are elsewhere.
+        let (small, large) = Kind::ALL.split_at(SMALL_KINDS);
+        let rounds =
+            [small, large].into_iter().flat_map(|kinds| (0..ROUNDS).map(move |round| (kinds, round)));
+        for (kinds, round) in rounds {
+            for kind in kinds.iter().copied() {
                 // Who fails meets the others all the same.
                 meet.wait();
                 thread::sleep(PAUSE);
-                took.add(round * CALLS, |index| match kind {
-                    // At first pages are new.
-                    0 | 1 => Ok(self.file.write_at(self.place(index), &data)?),
-                    _ => Ok(self.file.read_at(self.place(index), &mut data).map(drop)?),
-                });
+                let calls = round * kind.calls()..(round + 1) * kind.calls();
+                took[kind as usize].add(calls, |index| self.request(kind, index, &mut data));
             }
         }
-        let [first_write, write, read] = took.map(Rounds::middle);
-        Ok(Crowd { first_write: first_write?, write: write?, read: read? })
+        let mut found = [Took { all: 0.0, own: 0.0 }; Kind::ALL.len()];
+        for (found, took) in found.iter_mut().zip(took) {
+            *found = took.middle()?;
+        }
+        Ok(Crowd(found))
+    }
+
+    fn request(&self, kind: Kind, index: u64, data: &mut [u8]) -> Result<()> {
+        let (small, large) = (self.place(index), LARGE_FROM + index * 2 * LARGE_BYTES as u64);
+        let positions = 0..LARGE_BYTES as u64;
+        match kind {
+            Kind::FirstWrite | Kind::Write => self.file.write_at(small, &data[..SMALL_BYTES])?,
+            Kind::Read => drop(self.file.read_at(small, &mut data[..SMALL_BYTES])?),
+            Kind::Fill => self.file.write_at(large, data)?,
+            Kind::LargeWrite => self.file.write_at(large, &data[..LARGE_BYTES])?,
+            Kind::LargeRead => drop(self.file.read_at(large, &mut data[..LARGE_BYTES])?),
+            Kind::CoarseWrite => {
+                self.file.write(&pieces(COARSE, large)?, positions, &&data[..LARGE_BYTES])?
+            }
+            Kind::FineWrite => self.file.write(&pieces(FINE, large)?, positions, &&data[..LARGE_BYTES])?,
+            Kind::CoarseRead => {
+                self.file.read(&pieces(COARSE, large)?, positions, &mut &mut data[..LARGE_BYTES])?;
+            }
+            Kind::FineRead => {
+                self.file.read(&pieces(FINE, large)?, positions, &mut &mut data[..LARGE_BYTES])?;
+            }
+        }
+        Ok(())
     }
 
     /// Where in the file a request is: in a page of its own, on another server than the one before.
@@ -108,6 +202,12 @@ impl Client {
         let (page, server) = (index / servers, index % servers);
         (page / pages * servers + server) * strip + page % pages * SMALL_APART
     }
+}
+
+/// A view of pieces from there on, each as long as what lies between them.
+fn pieces(bytes: u64, from: u64) -> Result<View> {
+    let count = LARGE_BYTES as u64 / bytes;
+    Ok(View::new(from, 1, Datatype::vector(count, bytes, 2 * bytes as i64, &Datatype::bytes(1))?)?)
 }
 
 impl Drop for Client {
@@ -126,13 +226,14 @@ struct Rounds {
 }
 
 impl Rounds {
-    fn add(&mut self, first: u64, mut call: impl FnMut(u64) -> Result<()>) {
+    fn add(&mut self, mut calls: Range<u64>, call: impl FnMut(u64) -> Result<()>) {
+        let count = (calls.end - calls.start) as f64;
         let (start, worked) = (Instant::now(), processor_seconds());
-        if let Err(error) = (first..first + CALLS).try_for_each(&mut call) {
+        if let Err(error) = calls.try_for_each(call) {
             self.failed.get_or_insert(error);
         }
-        self.own.push((processor_seconds() - worked) / CALLS as f64);
-        self.all.push(start.elapsed().as_secs_f64() / CALLS as f64);
+        self.own.push((processor_seconds() - worked) / count);
+        self.all.push(start.elapsed().as_secs_f64() / count);
     }
 
     /// Those in the middle.
