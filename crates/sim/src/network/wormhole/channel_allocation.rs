@@ -9,7 +9,7 @@
 use pio_machine::{Allocator, Arbitration, Reuse};
 
 use super::Wormhole;
-use super::bits::{Bits, first_from, first_from_in, only_member};
+use super::bits::{Bits, first_from_in, only_member};
 use super::fabric::{Channel, Stage};
 use super::flit::{PACKET, Packet};
 
@@ -38,7 +38,7 @@ impl Wormhole {
         let place = (number - state.first_place) as usize;
         let is_free = if PLAIN { state.free != 0 } else { state.free & self.classes[class] != 0 };
         if PLAIN {
-            self.wanting[channel] |= 1 << place;
+            self.wanting[channel * self.words + place / 64] |= 1 << (place % 64);
         } else {
             let wanting = (channel * self.classes.len() + class) * self.words;
             self.wanting[wanting + place / 64] |= 1 << (place % 64);
@@ -52,7 +52,7 @@ impl Wormhole {
     #[inline]
     pub(super) fn note_free<const PLAIN: bool>(&mut self, number: u32) {
         let channel = self.fabric.channel(number);
-        let words = if PLAIN { 1 } else { self.classes.len() * self.words };
+        let words = if PLAIN { self.words } else { self.classes.len() * self.words };
         if self.wanting[channel * words..(channel + 1) * words].iter().any(|word| *word != 0) {
             self.allocating.insert(channel);
         }
@@ -63,25 +63,25 @@ impl Wormhole {
     pub(super) fn allocate_plainly(&mut self, channel: usize) -> bool {
         let state = &self.fabric.channels[channel];
         let Channel { free, first_place, places, .. } = *state;
-        let mut point = Point { channel, free, wanting: channel, first_place, places };
-        let mut asking = self.wanting[channel];
-        if asking.is_power_of_two() {
-            self.accept_lane::<true>(&point, asking.trailing_zeros() as usize, free, true);
+        let mut point = Point { channel, free, wanting: channel * self.words, first_place, places };
+        if let Some(place) = only_member(self.asking(&point)) {
+            self.accept_lane::<true>(&point, place, free, true);
             return false;
         }
+        let is_asked = |network: &Wormhole, point: &Point| network.asking(point).iter().any(|word| *word != 0);
         for iteration in 0..self.description.iterations {
-            if asking == 0 || point.free == 0 {
+            if point.free == 0 || !is_asked(self, &point) {
                 break;
             }
             for within in Bits(point.free) {
                 let number = self.fabric.lane(channel, within);
                 let start = usize::from(self.fabric.lanes[number as usize].grant);
-                self.grants.add(first_from(asking, start), within);
+                let asking = &self.wanting[point.wanting..point.wanting + self.words];
+                self.grants.add(first_from_in(asking, start), within);
             }
             point.free &= !self.accept_lanes::<true>(&point, iteration == 0);
-            asking = self.wanting[channel];
         }
-        asking != 0 && point.free != 0
+        point.free != 0 && is_asked(self, &point)
     }
 
     /// Matches heads with free lanes of a channel, class by class; gives whether free lanes are still asked for.

@@ -5,6 +5,7 @@
 //! asks for the switch from the next cycle on.
 
 use super::Wormhole;
+use super::ahead::AHEAD;
 use super::fabric::{NO_LANE, Stage};
 use super::flit::{DIRECT, Flit, HEAD, PACKET, PAST, Packet, TAIL};
 use crate::kernel::Time;
@@ -23,18 +24,27 @@ impl Wormhole {
         }
         self.lines.uncovered.give_back(batch);
         let batch = self.lines.injected.take();
-        for (lane, flit) in batch.iter().copied() {
-            self.take_flit::<PLAIN>(lane, flit, delivered);
+        for some in batch.chunks(AHEAD) {
+            self.read_ahead_of_flits(some);
+            for (lane, flit) in some.iter().copied() {
+                self.take_flit::<PLAIN>(lane, flit, delivered);
+            }
         }
         self.lines.injected.give_back(batch);
         let batch = self.lines.forwarded.take();
-        for (lane, flit) in batch.iter().copied() {
-            self.take_flit::<PLAIN>(lane, flit, delivered);
+        for some in batch.chunks(AHEAD) {
+            self.read_ahead_of_flits(some);
+            for (lane, flit) in some.iter().copied() {
+                self.take_flit::<PLAIN>(lane, flit, delivered);
+            }
         }
         self.lines.forwarded.give_back(batch);
         let batch = self.lines.credits.take();
-        for lane in batch.iter().copied() {
-            self.take_credit::<PLAIN>(lane);
+        for some in batch.chunks(AHEAD) {
+            self.read_ahead_of_credits(some);
+            for lane in some.iter().copied() {
+                self.take_credit::<PLAIN>(lane);
+            }
         }
         self.lines.credits.give_back(batch);
         let batch = self.lines.node_credits.take();
@@ -44,8 +54,11 @@ impl Wormhole {
         }
         self.lines.node_credits.give_back(batch);
         let batch = self.lines.routed.take();
-        for lane in batch.iter().copied() {
-            self.ask_for_lane::<PLAIN>(lane);
+        for some in batch.chunks(AHEAD) {
+            self.read_ahead_of_heads(some);
+            for lane in some.iter().copied() {
+                self.ask_for_lane::<PLAIN>(lane);
+            }
         }
         self.lines.routed.give_back(batch);
         self.allocate_switches::<PLAIN>();

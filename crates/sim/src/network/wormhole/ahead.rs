@@ -1,0 +1,54 @@
+//! Memory that is about to be used.
+//!
+//! What happens in a cycle happens all over a network, and a large one does not fit into the processor's nearer caches. To go
+//! from one flit to the next and wait for memory each time is what most of the time would go by with. So memory is read
+//! ahead: of some flits together first, a word of each line and nothing else, which the processor asks for all at the same
+//! time. Nothing depends on what is read.
+
+use std::hint::black_box;
+
+use super::Wormhole;
+use super::flit::{Flit, PACKET};
+
+/// So much is read ahead together: enough to wait for at once, and little enough to be still in the nearest cache when it
+/// is used.
+pub(super) const AHEAD: usize = 32;
+
+impl Wormhole {
+    /// For flits that come in by these lanes.
+    pub(super) fn read_ahead_of_flits(&self, batch: &[(u32, Flit)]) {
+        let fabric = &self.fabric;
+        let mut read = 0;
+        for (lane, flit) in batch {
+            let channel = &fabric.channels[fabric.channel(*lane)];
+            read ^= channel.switch ^ u32::from(fabric.lanes[*lane as usize].length);
+            read ^= self.packets[*flit >> PACKET].message;
+        }
+        black_box(read);
+        let mut read = 0;
+        for (lane, flit) in batch {
+            let packet = &self.packets[*flit >> PACKET];
+            let channel = fabric.channel(*lane);
+            read ^= if channel < fabric.switch_channels {
+                u64::from(self.routes.read_ahead(fabric.channels[channel].switch, packet.destination))
+            } else {
+                self.messages.get(packet.message).age
+            };
+        }
+        black_box(read);
+    }
+
+    /// For credits of these lanes.
+    pub(super) fn read_ahead_of_credits(&self, batch: &[u32]) {
+        let lanes = &self.fabric.lanes;
+        black_box(batch.iter().fold(0, |read, lane| read ^ lanes[*lane as usize].holder));
+    }
+
+    /// For lanes whose heads ask for an output lane.
+    pub(super) fn read_ahead_of_heads(&self, batch: &[u32]) {
+        let fabric = &self.fabric;
+        let outs = batch.iter().map(|lane| fabric.channel(fabric.lanes[*lane as usize].out));
+        let read = |channel: usize| fabric.channels[channel].free ^ self.wanting[channel * self.words];
+        black_box(outs.fold(0, |before, channel| before ^ read(channel)));
+    }
+}
