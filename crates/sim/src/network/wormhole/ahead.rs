@@ -20,8 +20,8 @@ impl Wormhole {
         let fabric = &self.fabric;
         let mut read = 0;
         for (lane, flit) in batch {
-            let channel = &fabric.channels[fabric.channel(*lane)];
-            read ^= channel.switch ^ u32::from(fabric.lanes[*lane as usize].length);
+            read ^= fabric.channels[fabric.channel(*lane)].switch;
+            read ^= fabric.lanes.get(*lane as usize).map_or(0, |lane| lane.front);
             read ^= self.packets[*flit >> PACKET].message;
         }
         black_box(read);
@@ -40,8 +40,8 @@ impl Wormhole {
 
     /// For credits of these lanes.
     pub(super) fn read_ahead_of_credits(&self, batch: &[u32]) {
-        let lanes = &self.fabric.lanes;
-        black_box(batch.iter().fold(0, |read, lane| read ^ lanes[*lane as usize].holder));
+        let entries = &self.fabric.entries;
+        black_box(batch.iter().fold(0, |read, lane| read ^ entries[*lane as usize].holder));
     }
 
     /// For lanes whose heads ask for an output lane.
