@@ -1,9 +1,8 @@
 //! Memory that is about to be used.
 //!
-//! What happens in a cycle happens all over a network, and a large one does not fit into the processor's nearer caches. To go
-//! from one flit to the next and wait for memory each time is what most of the time would go by with. So memory is read
-//! ahead: of some flits together first, a word of each line and nothing else, which the processor asks for all at the same
-//! time. Nothing depends on what is read.
+//! What happens in a cycle happens all over a network, and a large one does not fit into the processor's nearer caches. If each
+//! flit waits for its own, most of the time is waiting. So memory is read ahead for some flits together: a word of each
+//! line and nothing else, which lets the processor ask for many lines at once. Nothing depends on what is read.
 
 use std::hint::black_box;
 
@@ -36,6 +35,9 @@ impl Wormhole {
             };
         }
         black_box(read);
+        let ejected = batch.iter().filter(|(lane, _)| fabric.channel(*lane) >= fabric.switch_channels);
+        let message = |flit: Flit| self.packets[flit >> PACKET].message;
+        black_box(ejected.fold(0, |read, (_, flit)| read ^ self.messages.read_ahead(message(*flit))));
     }
 
     /// For credits of these lanes.

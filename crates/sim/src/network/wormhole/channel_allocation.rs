@@ -72,7 +72,8 @@ impl Wormhole {
             self.accept_lane::<true>(&point, place, free, true);
             return false;
         }
-        let is_asked = |network: &Wormhole, point: &Point| network.asking(point).iter().any(|word| *word != 0);
+        let is_asked =
+            |network: &Wormhole, point: &Point| network.asking(point).iter().any(|word| *word != 0);
         for iteration in 0..self.description.iterations {
             if point.free == 0 || !is_asked(self, &point) {
                 break;

@@ -195,7 +195,10 @@ impl Fabric {
         let ring_shift = buffer.next_power_of_two().ilog2();
         let switch_channels = first_channel as usize;
         Ok(Fabric {
-            entries: vec![Entry { holder: NO_LANE, credits: buffer as u16, grant: 0 }; channels.len() << shift],
+            entries: vec![
+                Entry { holder: NO_LANE, credits: buffer as u16, grant: 0 };
+                channels.len() << shift
+            ],
             lanes: vec![EMPTY; switch_channels << shift],
             turns: vec![Turn::default(); switch_channels << shift],
             loads: vec![Load::default(); channels.len()],
