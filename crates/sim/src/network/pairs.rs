@@ -55,7 +55,7 @@ impl Pairs {
             return Some(before.number);
         }
         self.count += 1;
-        if self.count * 2 > self.places.len() {
+        if self.count * 4 > self.places.len() * 3 {
             self.grow();
         }
         None
@@ -82,6 +82,12 @@ impl Pairs {
             next = (next + 1) & mask;
         }
         Some(removed.number)
+    }
+
+    /// Reads where a pair is, if it is where it would be first.
+    #[inline]
+    pub(super) fn read_ahead(&self, from: u32, to: u32) -> u32 {
+        self.places[self.home(from, to)].number
     }
 
     /// Where a pair is, or would be.

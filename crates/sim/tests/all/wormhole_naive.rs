@@ -424,6 +424,8 @@ fn engine(
 fn every_flit_arrives_when_the_naive_model_says() {
     let topologies = [
         Topology::flat(5),
+        // A switch of more lanes than a word has bits, with most numbers of virtual channels.
+        Topology::flat(24),
         Topology::fly(2, 3),
         Topology::fat_tree(2, 3),
         Topology::mesh(&[3, 3]),

@@ -9,7 +9,7 @@
 use pio_machine::{Allocator, Arbitration, Reuse};
 
 use super::Wormhole;
-use super::bits::{Bits, first_from, first_from_in, only_member};
+use super::bits::{Bits, first_from_in, only_member};
 use super::fabric::{Channel, Stage};
 use super::flit::{PACKET, Packet};
 
@@ -20,9 +20,9 @@ struct Point {
     free: u64,
     /// Where the words of those who ask begin.
     wanting: usize,
-    /// The first of the lanes that lead into the switch that sends into the channel, and how many places they have.
+    /// The switch that sends into the channel, and the first of the lanes that lead into it.
+    sender: u32,
     first_place: u32,
-    places: u32,
 }
 
 impl Wormhole {
@@ -30,15 +30,19 @@ impl Wormhole {
     #[inline]
     pub(super) fn ask_for_lane<const PLAIN: bool>(&mut self, number: u32) {
         let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.vc_allocation);
-        let lane = &mut self.fabric.lanes[number as usize];
-        lane.turn = turn;
-        let channel = (lane.out >> self.fabric.geometry.shift) as usize;
-        let class = usize::from(lane.class);
+        let channel = self.fabric.channel(self.fabric.lanes[number as usize].out);
         let state = &self.fabric.channels[channel];
-        let place = (number - state.first_place) as usize;
+        let place = (number - self.fabric.first_place(state.sender)) as usize;
+        let class = if PLAIN {
+            0
+        } else {
+            let of_lane = &mut self.fabric.turns[number as usize];
+            of_lane.cycle = turn;
+            usize::from(of_lane.class)
+        };
         let is_free = if PLAIN { state.free != 0 } else { state.free & self.classes[class] != 0 };
         if PLAIN {
-            self.wanting[channel] |= 1 << place;
+            self.wanting[channel * self.words + place / 64] |= 1 << (place % 64);
         } else {
             let wanting = (channel * self.classes.len() + class) * self.words;
             self.wanting[wanting + place / 64] |= 1 << (place % 64);
@@ -52,7 +56,7 @@ impl Wormhole {
     #[inline]
     pub(super) fn note_free<const PLAIN: bool>(&mut self, number: u32) {
         let channel = self.fabric.channel(number);
-        let words = if PLAIN { 1 } else { self.classes.len() * self.words };
+        let words = if PLAIN { self.words } else { self.classes.len() * self.words };
         if self.wanting[channel * words..(channel + 1) * words].iter().any(|word| *word != 0) {
             self.allocating.insert(channel);
         }
@@ -61,27 +65,28 @@ impl Wormhole {
     /// Matches heads with free lanes of a channel, in the plainest way; gives whether free lanes are still asked for.
     #[inline]
     pub(super) fn allocate_plainly(&mut self, channel: usize) -> bool {
-        let state = &self.fabric.channels[channel];
-        let Channel { free, first_place, places, .. } = *state;
-        let mut point = Point { channel, free, wanting: channel, first_place, places };
-        let mut asking = self.wanting[channel];
-        if asking.is_power_of_two() {
-            self.accept_lane::<true>(&point, asking.trailing_zeros() as usize, free, true);
+        let Channel { free, sender, .. } = self.fabric.channels[channel];
+        let first_place = self.fabric.first_place(sender);
+        let mut point = Point { channel, free, wanting: channel * self.words, sender, first_place };
+        if let Some(place) = only_member(self.asking(&point)) {
+            self.accept_lane::<true>(&point, place, free, true);
             return false;
         }
+        let is_asked =
+            |network: &Wormhole, point: &Point| network.asking(point).iter().any(|word| *word != 0);
         for iteration in 0..self.description.iterations {
-            if asking == 0 || point.free == 0 {
+            if point.free == 0 || !is_asked(self, &point) {
                 break;
             }
             for within in Bits(point.free) {
                 let number = self.fabric.lane(channel, within);
-                let start = usize::from(self.fabric.lanes[number as usize].grant);
-                self.grants.add(first_from(asking, start), within);
+                let start = usize::from(self.fabric.entries[number as usize].grant);
+                let asking = &self.wanting[point.wanting..point.wanting + self.words];
+                self.grants.add(first_from_in(asking, start), within);
             }
             point.free &= !self.accept_lanes::<true>(&point, iteration == 0);
-            asking = self.wanting[channel];
         }
-        asking != 0 && point.free != 0
+        point.free != 0 && is_asked(self, &point)
     }
 
     /// Matches heads with free lanes of a channel, class by class; gives whether free lanes are still asked for.
@@ -91,8 +96,9 @@ impl Wormhole {
             let wanting = (channel * self.classes.len() + class) * self.words;
             let state = &self.fabric.channels[channel];
             let free = state.free & self.classes[class];
-            let (first_place, places) = (state.first_place, state.places);
-            let mut point = Point { channel, free, wanting, first_place, places };
+            let sender = state.sender;
+            let first_place = self.fabric.first_place(sender);
+            let mut point = Point { channel, free, wanting, sender, first_place };
             for iteration in 0..self.description.iterations {
                 if !self.match_lanes::<PLAIN>(&mut point, iteration == 0) {
                     break;
@@ -133,7 +139,7 @@ impl Wormhole {
                     for within in Bits(point.free) {
                         let number = self.fabric.lane(point.channel, within);
                         if is_plain {
-                            let start = usize::from(self.fabric.lanes[number as usize].grant);
+                            let start = usize::from(self.fabric.entries[number as usize].grant);
                             self.grants.add(first_from_in(&trying, start), within);
                         } else if let Some(place) = self.choose_head(&trying, number, point.first_place) {
                             self.grants.add(place, within);
@@ -154,7 +160,7 @@ impl Wormhole {
         for (index, word) in trying.iter_mut().enumerate() {
             for bit in Bits(*word) {
                 let number = point.first_place as usize + 64 * index + bit;
-                if self.fabric.lanes[number].turn != turn {
+                if self.fabric.turns[number].cycle != turn {
                     *word &= !(1 << bit);
                 }
             }
@@ -169,8 +175,7 @@ impl Wormhole {
             for (index, word) in trying.iter().enumerate() {
                 for bit in Bits(*word) {
                     let head = point.first_place as usize + 64 * index + bit;
-                    let accepted = self.fabric.lanes[head].accepted;
-                    if self.fabric.geometry.next_lane(accepted, point.channel, point.free) == within {
+                    if self.fabric.lanes[head].next_out(point.free, self.fabric.geometry) == within {
                         asking[index] |= 1 << bit;
                     }
                 }
@@ -204,23 +209,24 @@ impl Wormhole {
     ) -> usize {
         let asking = point.first_place + place as u32;
         let head = &mut self.fabric.lanes[asking as usize];
-        let chosen = self.fabric.geometry.next_lane(head.accepted, point.channel, granted);
+        let chosen = head.next_out(granted, self.fabric.geometry);
         let number = self.fabric.geometry.lane(point.channel, chosen);
         if is_first {
-            head.accepted = number;
+            head.accept(chosen);
         }
         self.wanting[point.wanting + place / 64] &= !(1 << (place % 64));
         if PLAIN {
             (head.out, head.stage) = (number, Stage::Moving);
         }
-        let lane = &mut self.fabric.lanes[number as usize];
+        let places = self.fabric.places(point.sender);
+        let entry = &mut self.fabric.entries[number as usize];
         if is_first {
             let after = place as u32 + 1;
-            lane.grant = if after == point.places { 0 } else { after as u16 };
+            entry.grant = if after == places { 0 } else { after as u16 };
         }
         if PLAIN {
-            lane.holder = asking;
-            let is_credit = lane.credits > 0;
+            entry.holder = asking;
+            let is_credit = entry.credits > 0;
             self.fabric.channels[point.channel].free &= !(1 << chosen);
             if is_credit {
                 self.make_ready(asking);
@@ -243,27 +249,27 @@ impl Wormhole {
     /// A head has the lane that it was granted some cycles ago, unless that is not free any more.
     pub(super) fn take_lane_or_retry<const PLAIN: bool>(&mut self, head: u32, number: u32) {
         let is_room = !self.description.cut_through
-            || self.front_packet(head).flits <= u32::from(self.fabric.lanes[number as usize].credits);
+            || self.front_packet(head).flits <= u32::from(self.fabric.entries[number as usize].credits);
         if self.fabric.is_free(number) && is_room {
             self.take_lane::<PLAIN>(head, number);
         } else {
             // A cycle less than it takes has gone by: its turn is the next one.
-            let turn = self.fabric.lanes[head as usize].turn;
+            let turn = self.fabric.turns[head as usize].cycle;
             self.ask_for_lane::<PLAIN>(head);
-            self.fabric.lanes[head as usize].turn = turn;
+            self.fabric.turns[head as usize].cycle = turn;
         }
     }
 
     /// The head that goes first of those that ask for a lane.
     fn choose_head(&self, asking: &[u64], number: u32, first_place: u32) -> Option<usize> {
-        let lane = &self.fabric.lanes[number as usize];
-        let start = usize::from(lane.grant);
+        let entry = &self.fabric.entries[number as usize];
+        let start = usize::from(entry.grant);
         let is_by_age = self.description.arbitration == Arbitration::Age;
         let places = asking.iter().enumerate();
         let places = places.flat_map(|(word, bits)| Bits(*bits).map(move |bit| 64 * word + bit));
         let packet = |place: usize| self.front_packet(first_place + place as u32);
         let fits =
-            |place: &usize| !self.description.cut_through || packet(*place).flits <= u32::from(lane.credits);
+            |place: &usize| !self.description.cut_through || packet(*place).flits <= u32::from(entry.credits);
         let age = |place: usize| if is_by_age { packet(place).age } else { 0 };
         places.filter(fits).min_by_key(|place| (age(*place), *place < start, *place))
     }

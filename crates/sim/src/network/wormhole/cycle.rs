@@ -5,6 +5,7 @@
 //! asks for the switch from the next cycle on.
 
 use super::Wormhole;
+use super::ahead::AHEAD;
 use super::fabric::{NO_LANE, Stage};
 use super::flit::{DIRECT, Flit, HEAD, PACKET, PAST, Packet, TAIL};
 use crate::kernel::Time;
@@ -23,18 +24,27 @@ impl Wormhole {
         }
         self.lines.uncovered.give_back(batch);
         let batch = self.lines.injected.take();
-        for (lane, flit) in batch.iter().copied() {
-            self.take_flit::<PLAIN>(lane, flit, delivered);
+        for some in batch.chunks(AHEAD) {
+            self.read_ahead_of_flits(some);
+            for (lane, flit) in some.iter().copied() {
+                self.take_flit::<PLAIN>(lane, flit, delivered);
+            }
         }
         self.lines.injected.give_back(batch);
         let batch = self.lines.forwarded.take();
-        for (lane, flit) in batch.iter().copied() {
-            self.take_flit::<PLAIN>(lane, flit, delivered);
+        for some in batch.chunks(AHEAD) {
+            self.read_ahead_of_flits(some);
+            for (lane, flit) in some.iter().copied() {
+                self.take_flit::<PLAIN>(lane, flit, delivered);
+            }
         }
         self.lines.forwarded.give_back(batch);
         let batch = self.lines.credits.take();
-        for lane in batch.iter().copied() {
-            self.take_credit::<PLAIN>(lane);
+        for some in batch.chunks(AHEAD) {
+            self.read_ahead_of_credits(some);
+            for lane in some.iter().copied() {
+                self.take_credit::<PLAIN>(lane);
+            }
         }
         self.lines.credits.give_back(batch);
         let batch = self.lines.node_credits.take();
@@ -44,8 +54,11 @@ impl Wormhole {
         }
         self.lines.node_credits.give_back(batch);
         let batch = self.lines.routed.take();
-        for lane in batch.iter().copied() {
-            self.ask_for_lane::<PLAIN>(lane);
+        for some in batch.chunks(AHEAD) {
+            self.read_ahead_of_heads(some);
+            for lane in some.iter().copied() {
+                self.ask_for_lane::<PLAIN>(lane);
+            }
         }
         self.lines.routed.give_back(batch);
         self.allocate_switches::<PLAIN>();
@@ -158,7 +171,7 @@ impl Wormhole {
         let fabric = &self.fabric;
         let outputs = fabric.switches[switch as usize].first_output;
         let channel_of = |port: u16| fabric.outputs[(outputs + u32::from(port)) as usize].channel;
-        let load = |port: u16| fabric.channels[channel_of(port) as usize].used;
+        let load = |port: u16| fabric.load(channel_of(port));
         let port = self.routes.port(switch, target, &mut self.stream, load);
         let class = if PLAIN || self.classes.len() == 1 {
             0
@@ -167,7 +180,10 @@ impl Wormhole {
         };
         let out = channel_of(port) << self.fabric.geometry.shift;
         let lane = &mut self.fabric.lanes[number as usize];
-        (lane.out, lane.port, lane.class, lane.stage) = (out, port as u8, class, Stage::Asking);
+        (lane.out, lane.port, lane.stage) = (out, port as u8, Stage::Asking);
+        if !PLAIN {
+            self.fabric.turns[number as usize].class = class;
+        }
         self.lines.routed.put(number);
     }
 
@@ -177,9 +193,7 @@ impl Wormhole {
         let Packet { waypoint, destination, .. } = self.packets[head >> PACKET];
         let fabric = &self.fabric;
         let outputs = fabric.switches[switch as usize].first_output;
-        let load = |port: u16| {
-            fabric.channels[fabric.outputs[(outputs + u32::from(port)) as usize].channel as usize].used
-        };
+        let load = |port: u16| fabric.load(fabric.outputs[(outputs + u32::from(port)) as usize].channel);
         let mut before = |target: u32| load(self.routes.port(switch, target, &mut self.stream, load));
         let (straight, detour) = (before(destination), before(waypoint));
         let packet = &mut self.packets[head >> PACKET];
@@ -192,11 +206,14 @@ impl Wormhole {
     /// A lane's front flit, which has an output lane, may ask for the switch from this cycle on.
     #[inline]
     pub(super) fn move_from<const PLAIN: bool>(&mut self, number: u32, cycle: u64) {
-        let turn = self.turn_of::<PLAIN>(cycle, self.description.pipeline.switch_allocation);
+        if !PLAIN {
+            let turn = self.turn_of::<PLAIN>(cycle, self.description.pipeline.switch_allocation);
+            self.fabric.turns[number as usize].cycle = turn;
+        }
         let lane = &mut self.fabric.lanes[number as usize];
-        (lane.stage, lane.turn) = (Stage::Moving, turn);
+        lane.stage = Stage::Moving;
         let out = lane.out;
-        if self.fabric.lanes[out as usize].credits > 0 {
+        if self.fabric.entries[out as usize].credits > 0 {
             self.make_ready(number);
         }
     }

@@ -12,11 +12,9 @@ use crate::network::topology::{Channel as Wire, ChannelId, Device, Topology};
 /// Ports of a switch on one side, at most: one word of bits.
 const MOST_PORTS: usize = 64;
 
-/// No output port: a channel that a node sends into.
-pub(super) const FROM_NODE: u32 = u32::MAX;
-
-/// No lane.
+/// No lane, and no output port.
 pub(super) const NO_LANE: u32 = u32::MAX;
+const NO_PORT: u8 = u8::MAX;
 
 /// All that is wired, and its state.
 #[derive(Debug)]
@@ -26,7 +24,12 @@ pub(super) struct Fabric {
     pub(super) channels: Vec<Channel>,
     /// How many channels lead into switches: those of a lower number.
     pub(super) switch_channels: usize,
+    /// Lanes as those see them that send into them, and, of lanes that lead into switches, as these see them.
+    pub(super) entries: Vec<Entry>,
     pub(super) lanes: Vec<Lane>,
+    /// What only some networks need of a lane that leads into a switch, and of a channel.
+    pub(super) turns: Vec<Turn>,
+    loads: Vec<Load>,
     /// The channel that each node sends into.
     pub(super) injection: Vec<u32>,
     pub(super) geometry: Geometry,
@@ -67,30 +70,32 @@ pub(super) struct Output {
     pub(super) first_input: u8,
 }
 
-/// A channel.
+/// A channel: two fit into a line of the processor's cache.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(align(32))]
 pub(super) struct Channel {
     /// Its lanes whose front flit may cross the switch that it leads to.
     pub(super) ready: u64,
     /// Its lanes that no packet has.
     pub(super) free: u64,
-    /// And those that no packet may have before all credits are back.
-    draining: u64,
-    /// Flits that are on it or in the buffers behind, where anybody looks at it.
-    pub(super) used: u32,
-    /// The switch or node that sends into it, and the output port among those of all switches, or [`FROM_NODE`].
+    /// The switch or node that sends into it.
     pub(super) sender: u32,
-    pub(super) output: u32,
-    /// The first of the lanes that lead into the switch that sends into it, and how many places they have.
-    pub(super) first_place: u32,
-    pub(super) places: u32,
+    pub(super) is_from_node: bool,
     /// The switch that it leads to, and the input port there.
     pub(super) switch: u32,
     pub(super) port: u8,
     /// Round-robin state: which output port, and which of its lanes, goes first.
     pub(super) first_output: u8,
     pub(super) first_lane: u8,
+}
+
+/// What a network needs of a channel that has packets wait for room, or looks at how full it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    /// Its lanes that no packet may have before all credits are back.
+    draining: u64,
+    /// Flits that are on it or in the buffers behind.
+    used: u32,
 }
 
 /// How far the packet at the front of a lane is.
@@ -107,31 +112,42 @@ pub(super) enum Stage {
     Crossing,
 }
 
-/// A lane: the credits of who sends into it, and the state of the buffer that it leads to. Two fit into a line of the
-/// processor's cache.
+/// Where a lane begins: what who sends into it knows of it.
 #[derive(Clone, Copy, Debug)]
-#[repr(align(32))]
-pub(super) struct Lane {
+pub(super) struct Entry {
     /// The lane of the sender whose packet has it.
     pub(super) holder: u32,
-    /// The output lane that the packet at the front has; before it has one, the first of the channel that it asks at.
-    pub(super) out: u32,
-    /// Round-robin state: the output lane that it accepted last.
-    pub(super) accepted: u32,
     /// Flits that may be sent into it.
     pub(super) credits: u16,
-    /// Place of the front flit in the ring, and how many flits there are; and the front flit itself, so that a lane that
-    /// has no other does not touch the ring.
-    pub(super) start: u16,
-    pub(super) length: u16,
-    pub(super) front: Flit,
     /// Round-robin state: the place among the sender's lanes that goes first.
     pub(super) grant: u16,
-    /// In which cycles its front asks for what takes several.
-    pub(super) turn: u16,
+}
+
+/// Where a lane ends: the buffer of the switch that it leads to. Four fit into a line of the processor's cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(16))]
+pub(super) struct Lane {
+    /// The output lane that the packet at the front has; before it has one, the first of the channel that it asks at.
+    pub(super) out: u32,
+    /// The flit at the front, so that a lane that has no other does not touch the ring of those behind it.
+    pub(super) front: Flit,
+    /// Its place in the ring, and how many flits there are.
+    start: u16,
+    pub(super) length: u16,
     pub(super) stage: Stage,
-    /// The output port of the packet at the front, and the class of the output lane.
+    /// The output port of the packet at the front.
     pub(super) port: u8,
+    /// Round-robin state: the output port and which of its lanes it accepted last.
+    accepted_port: u8,
+    accepted: u8,
+}
+
+/// What a network of several classes, or with stages of several cycles, needs of a lane.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Turn {
+    /// In which cycles its front asks for what takes several.
+    pub(super) cycle: u16,
+    /// The class of the output lane.
     pub(super) class: u8,
 }
 
@@ -174,12 +190,18 @@ impl Fabric {
         }
         let free = !0 >> (64 - virtual_channels);
         let shift = virtual_channels.next_power_of_two().ilog2();
-        let channel = |wire: &Wire| Channel::of(*wire, &switches, free, shift);
+        let channel = |wire: &Wire| Channel::of(*wire, free);
         let channels: Vec<Channel> = numbers.order.iter().map(channel).collect();
         let ring_shift = buffer.next_power_of_two().ilog2();
         let switch_channels = first_channel as usize;
         Ok(Fabric {
-            lanes: vec![Lane::with(buffer as u16); channels.len() << shift],
+            entries: vec![
+                Entry { holder: NO_LANE, credits: buffer as u16, grant: 0 };
+                channels.len() << shift
+            ],
+            lanes: vec![EMPTY; switch_channels << shift],
+            turns: vec![Turn::default(); switch_channels << shift],
+            loads: vec![Load::default(); channels.len()],
             flits: vec![0; switch_channels << shift << ring_shift],
             injection: injection(topology, &numbers)?,
             switches,
@@ -207,6 +229,18 @@ impl Fabric {
     #[inline]
     pub(super) fn lane(&self, channel: usize, within: usize) -> u32 {
         self.geometry.lane(channel, within)
+    }
+
+    /// The first of the lanes that lead into a switch.
+    #[inline]
+    pub(super) fn first_place(&self, switch: u32) -> u32 {
+        self.switches[switch as usize].first_channel << self.geometry.shift
+    }
+
+    /// How many places they have.
+    #[inline]
+    pub(super) fn places(&self, switch: u32) -> u32 {
+        self.switches[switch as usize].inputs << self.geometry.shift
     }
 
     /// Puts a flit into a lane's buffer; gives the lane.
@@ -255,11 +289,11 @@ impl Fabric {
     pub(super) fn use_credit<const PLAIN: bool>(&mut self, number: u32) -> u16 {
         if !PLAIN {
             let channel = self.channel(number);
-            self.channels[channel].used += 1;
+            self.loads[channel].used += 1;
         }
-        let lane = &mut self.lanes[number as usize];
-        lane.credits -= 1;
-        lane.credits
+        let entry = &mut self.entries[number as usize];
+        entry.credits -= 1;
+        entry.credits
     }
 
     /// A packet takes a lane that is free; gives how many credits there are.
@@ -267,9 +301,9 @@ impl Fabric {
     pub(super) fn take(&mut self, number: u32, holder: u32) -> u16 {
         let (channel, bit) = (self.channel(number), 1 << self.within(number));
         self.channels[channel].free &= !bit;
-        let lane = &mut self.lanes[number as usize];
-        lane.holder = holder;
-        lane.credits
+        let entry = &mut self.entries[number as usize];
+        entry.holder = holder;
+        entry.credits
     }
 
     /// Whether no packet has a lane.
@@ -280,13 +314,12 @@ impl Fabric {
     /// A packet's tail was sent into the lane, which is free now, or when all credits are back. Gives whether it is now.
     #[inline]
     pub(super) fn release(&mut self, number: u32, is_when_empty: bool) -> bool {
-        self.lanes[number as usize].holder = NO_LANE;
+        self.entries[number as usize].holder = NO_LANE;
         let (channel, bit) = (self.channel(number), 1 << self.within(number));
-        let channel = &mut self.channels[channel];
         if is_when_empty {
-            channel.draining |= bit;
+            self.loads[channel].draining |= bit;
         } else {
-            channel.free |= bit;
+            self.channels[channel].free |= bit;
         }
         !is_when_empty
     }
@@ -294,21 +327,26 @@ impl Fabric {
     /// A flit has left a lane. Gives whether the lane is free now, having waited for that, and who has it.
     #[inline]
     pub(super) fn return_credit<const PLAIN: bool>(&mut self, number: u32) -> (bool, u32) {
+        let entry = &mut self.entries[number as usize];
+        entry.credits += 1;
         if PLAIN {
-            let lane = &mut self.lanes[number as usize];
-            lane.credits += 1;
-            return (false, lane.holder);
+            return (false, entry.holder);
         }
-        let (channel, bit) = (self.channel(number), 1 << self.within(number));
-        let (channel, lane) = (&mut self.channels[channel], &mut self.lanes[number as usize]);
-        channel.used -= 1;
-        lane.credits += 1;
-        if channel.draining & bit == 0 || lane.credits < self.depth {
-            return (false, lane.holder);
+        let (channel, bit) = (self.geometry.channel(number), 1 << self.geometry.within(number));
+        let load = &mut self.loads[channel];
+        load.used -= 1;
+        if load.draining & bit == 0 || entry.credits < self.depth {
+            return (false, entry.holder);
         }
-        channel.draining &= !bit;
-        channel.free |= bit;
-        (true, lane.holder)
+        load.draining &= !bit;
+        self.channels[channel].free |= bit;
+        (true, entry.holder)
+    }
+
+    /// Flits that are on a channel or in the buffers behind, in a network that looks at that.
+    #[inline]
+    pub(super) fn load(&self, channel: u32) -> u32 {
+        self.loads[channel as usize].used
     }
 }
 
@@ -327,65 +365,49 @@ impl Geometry {
     pub(super) fn lane(self, channel: usize, within: usize) -> u32 {
         ((channel << self.shift) | within) as u32
     }
+}
 
-    /// The lane of several of a channel that is next in turn for a head that accepted this one last.
+impl Lane {
+    /// Of several lanes of the output port of the packet at the front, the next in turn.
     #[inline]
-    pub(super) fn next_lane(self, accepted: u32, channel: usize, lanes: u64) -> usize {
-        // Behind the last one comes the first one again, and so it does after a turn at another channel.
-        let after = self.within(accepted.wrapping_add(1));
-        first_from(lanes, if self.channel(accepted) == channel { after as usize } else { 0 })
+    pub(super) fn next_out(&self, lanes: u64, geometry: Geometry) -> usize {
+        // Behind the last one comes the first one again, and so it does after a turn at another port.
+        let after = (u32::from(self.accepted) + 1) & ((1 << geometry.shift) - 1);
+        first_from(lanes, if self.accepted_port == self.port { after as usize } else { 0 })
+    }
+
+    /// The packet at the front has accepted a lane of its output port.
+    #[inline]
+    pub(super) fn accept(&mut self, within: usize) {
+        (self.accepted_port, self.accepted) = (self.port, within as u8);
     }
 }
 
 impl Channel {
-    fn of(wire: Wire, switches: &[Switch], free: u64, shift: u32) -> Channel {
-        let (sender, output, first_place, places) = match wire.from.device {
-            Device::Node(node) => (node, FROM_NODE, 0, 0),
-            Device::Switch(switch) => {
-                let state = &switches[switch as usize];
-                let output = state.first_output + u32::from(wire.from.number);
-                (switch, output, state.first_channel << shift, state.inputs << shift)
-            }
+    fn of(wire: Wire, free: u64) -> Channel {
+        let (sender, is_from_node) = match wire.from.device {
+            Device::Node(node) => (node, true),
+            Device::Switch(switch) => (switch, false),
         };
         let (switch, port) = match wire.to.device {
             Device::Node(node) => (node, 0),
             Device::Switch(switch) => (switch, wire.to.number as u8),
         };
-        Channel {
-            ready: 0,
-            free,
-            draining: 0,
-            used: 0,
-            sender,
-            output,
-            first_place,
-            places,
-            switch,
-            port,
-            first_output: 0,
-            first_lane: 0,
-        }
+        Channel { ready: 0, free, sender, switch, is_from_node, port, first_output: 0, first_lane: 0 }
     }
 }
 
-impl Lane {
-    fn with(credits: u16) -> Lane {
-        Lane {
-            holder: NO_LANE,
-            out: NO_LANE,
-            credits,
-            start: 0,
-            length: 0,
-            front: 0,
-            accepted: NO_LANE,
-            grant: 0,
-            turn: 0,
-            stage: Stage::Idle,
-            port: 0,
-            class: 0,
-        }
-    }
-}
+/// A lane in which nothing is.
+const EMPTY: Lane = Lane {
+    out: NO_LANE,
+    front: 0,
+    start: 0,
+    length: 0,
+    stage: Stage::Idle,
+    port: 0,
+    accepted_port: NO_PORT,
+    accepted: 0,
+};
 
 /// The order of the channels.
 struct Numbers {

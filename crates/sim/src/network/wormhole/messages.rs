@@ -7,8 +7,9 @@ use crate::network::pairs::Pairs;
 /// No message, no packet.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// A message that was sent and is not delivered.
+/// A message that was sent and is not delivered: a line of the processor's cache.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(super) struct Message {
     id: MessageId,
     pub(super) from: u32,
@@ -76,6 +77,13 @@ impl Messages {
 
     pub(super) fn get(&self, slot: u32) -> &Message {
         &self.slots[slot]
+    }
+
+    /// Reads what a delivery of it would look at.
+    #[inline]
+    pub(super) fn read_ahead(&self, slot: u32) -> u32 {
+        let message = &self.slots[slot];
+        self.last.read_ahead(message.from, message.to)
     }
 
     pub(super) fn set_next(&mut self, slot: u32, next: u32) {

@@ -11,6 +11,7 @@
 //! credits of who sends into it, on the other the buffer of the switch that it leads to. Lanes are numbered by the switch
 //! they lead to, so that what a switch looks at lies together.
 
+mod ahead;
 mod bits;
 mod channel_allocation;
 mod cycle;
@@ -77,7 +78,7 @@ pub struct Wormhole {
     classes: Vec<u64>,
     /// Lanes into which a tail was sent in this cycle: nobody may have them before the next one.
     released: Vec<u32>,
-    /// Whether nothing is out of the ordinary: one class, one word of who asks, each in turn, stages of one cycle, and
+    /// Whether nothing is out of the ordinary: one class, each in turn, stages of one cycle, and
     /// nobody looks at how full lanes are. What is done for each flit is compiled for that by itself.
     is_plain: bool,
 }
@@ -140,7 +141,6 @@ impl Wormhole {
             classes: (0..needed).map(|class| class_lanes(class, needed, found)).collect(),
             released: Vec::new(),
             is_plain: needed == 1
-                && words == 1
                 && description.allocator == Allocator::Islip
                 && description.arbitration == Arbitration::RoundRobin
                 && description.reuse == Reuse::TailSent

@@ -124,6 +124,13 @@ impl Routes {
         }
     }
 
+    /// Reads what [`Routes::port`] would look at, where that is a table.
+    #[inline]
+    pub(super) fn read_ahead(&self, switch: u32, destination: u32) -> u16 {
+        let column = self.columns[destination as usize] as usize;
+        self.table.get(switch as usize * self.width + column).copied().unwrap_or(0)
+    }
+
     /// The output port of `switch` for a head to node `destination`; `load` tells what is on the way behind a port.
     #[inline]
     pub(super) fn port(

@@ -46,7 +46,7 @@ impl Wormhole {
         let Sender { packet, left, lane, .. } = self.senders.at[node];
         let flits = self.packets[packet].flits;
         let lane = if lane == NO_LANE { self.free_lane(node, flits) } else { lane };
-        if lane == NO_LANE || self.fabric.lanes[lane as usize].credits == 0 {
+        if lane == NO_LANE || self.fabric.entries[lane as usize].credits == 0 {
             return self.senders.active.remove(node);
         }
         let mut flit = packet << PACKET;
@@ -109,7 +109,7 @@ impl Wormhole {
         while free != 0 {
             let within = first_from(free, usize::from(source.next_lane));
             let lane = self.fabric.lane(channel as usize, within);
-            if u32::from(self.fabric.lanes[lane as usize].credits) >= needed {
+            if u32::from(self.fabric.entries[lane as usize].credits) >= needed {
                 let after = within as u32 + 1;
                 source.next_lane = if after == self.description.virtual_channels { 0 } else { after as u8 };
                 return lane;

@@ -4,7 +4,7 @@ use pio_machine::{Allocator, Arbitration};
 
 use super::Wormhole;
 use super::bits::{Bits, first_from};
-use super::fabric::{FROM_NODE, Sent, Stage};
+use super::fabric::{Sent, Stage};
 use super::flit::TAIL;
 use super::requests::{PORTS, Requests};
 
@@ -113,7 +113,7 @@ impl Wormhole {
         let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.switch_allocation);
         let is_in_turn = |lane: &usize| {
             let number = self.fabric.lane(channel, *lane);
-            self.fabric.lanes[number as usize].turn == turn
+            self.fabric.turns[number as usize].cycle == turn
         };
         Bits(ready).filter(is_in_turn).fold(0, |lanes, lane| lanes | 1 << lane)
     }
@@ -209,7 +209,7 @@ impl Wormhole {
         }
         state.first_lane = after(usize::from(lane), self.description.virtual_channels);
         let number = ((channel as u32) << self.fabric.geometry.shift) | u32::from(lane);
-        let is_from_node = state.output == FROM_NODE;
+        let is_from_node = state.is_from_node;
         let is_at_once = PLAIN || self.description.pipeline.switch_allocation == 1;
         if is_at_once && self.forward::<PLAIN>(number, is_from_node) {
             return;
@@ -232,7 +232,7 @@ impl Wormhole {
     /// A lane sends the flit for which it was given the switch some cycles ago.
     pub(super) fn cross<const PLAIN: bool>(&mut self, number: u32) {
         self.fabric.lanes[number as usize].stage = Stage::Moving;
-        let is_from_node = self.fabric.channels[self.fabric.channel(number)].output == FROM_NODE;
+        let is_from_node = self.fabric.channels[self.fabric.channel(number)].is_from_node;
         self.forward::<PLAIN>(number, is_from_node);
         let lane = &self.fabric.lanes[number as usize];
         if lane.stage == Stage::Moving && lane.length > 0 {
