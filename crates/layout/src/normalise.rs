@@ -325,3 +325,18 @@ fn list_of_blocks(mut blocks: Vec<(i64, u64)>) -> Result<Layout, LayoutError> {
     }
     Layout::placed(base, Shape::checked(Kind::Blocks { blocks, starts }, size, lower, upper, 1, monotone)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_parts_of_a_list_have_one_shape() {
+        let rows = |count: u64, at: i64| (at, Layout::strided(count, 64, Layout::bytes(8)).unwrap());
+        let list = Layout::sequence(vec![rows(5, 0), rows(6, 1000), rows(5, 2000), rows(6, 3000)]).unwrap();
+        let Kind::Sequence { parts, .. } = &list.shape.kind else { panic!("{list:?}") };
+        assert!(Arc::ptr_eq(&parts[0].shape, &parts[2].shape));
+        assert!(Arc::ptr_eq(&parts[1].shape, &parts[3].shape));
+        assert!(!Arc::ptr_eq(&parts[0].shape, &parts[1].shape));
+    }
+}
