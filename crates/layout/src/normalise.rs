@@ -23,6 +23,9 @@ use crate::layout::{Kind, Layout, Shape};
 /// Inside this depth only, lists are searched for groups: each group adds a level.
 const GROUPING_DEPTH: usize = 16;
 
+/// Among so many parts before it, the shape of a part of a list is looked for.
+const LOOKED_BACK: usize = 8;
+
 /// Up to this depth only, parts of a list that continue each other are joined: a strided one of blocks.
 const JOINING_DEPTH: usize = 1;
 
@@ -269,6 +272,7 @@ fn list(mut parts: Vec<Layout>) -> Result<Layout, LayoutError> {
         return list_of_blocks(parts.iter().map(|part| (part.offset, part.size())).collect());
     }
     let base = first.offset;
+    share_shapes(&mut parts);
     let mut starts = Vec::with_capacity(parts.len());
     let (mut size, mut lower, mut upper, mut depth, mut monotone) = (0, 0, 0, 0, true);
     for part in &mut parts {
@@ -286,6 +290,17 @@ fn list(mut parts: Vec<Layout>) -> Result<Layout, LayoutError> {
     }
     let kind = Kind::Sequence { parts, starts };
     Layout::placed(base, Shape::checked(kind, size, lower, upper, depth + 1, monotone)?)
+}
+
+/// Makes equal shapes the same one: of thousands of lists, each of dozens of parts, a processor's cache then holds all.
+fn share_shapes(parts: &mut [Layout]) {
+    for index in 1..parts.len() {
+        let (before, rest) = parts.split_at_mut(index);
+        let near = &before[index.saturating_sub(LOOKED_BACK)..];
+        if let Some(equal) = near.iter().rev().find(|part| part.shape == rest[0].shape) {
+            rest[0].shape = equal.shape.clone();
+        }
+    }
 }
 
 /// The layout of blocks of which none is empty and no two neighbours are adjacent.
@@ -309,4 +324,19 @@ fn list_of_blocks(mut blocks: Vec<(i64, u64)>) -> Result<Layout, LayoutError> {
         }
     }
     Layout::placed(base, Shape::checked(Kind::Blocks { blocks, starts }, size, lower, upper, 1, monotone)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_parts_of_a_list_have_one_shape() {
+        let rows = |count: u64, at: i64| (at, Layout::strided(count, 64, Layout::bytes(8)).unwrap());
+        let list = Layout::sequence(vec![rows(5, 0), rows(6, 1000), rows(5, 2000), rows(6, 3000)]).unwrap();
+        let Kind::Sequence { parts, .. } = &list.shape.kind else { panic!("{list:?}") };
+        assert!(Arc::ptr_eq(&parts[0].shape, &parts[2].shape));
+        assert!(Arc::ptr_eq(&parts[1].shape, &parts[3].shape));
+        assert!(!Arc::ptr_eq(&parts[0].shape, &parts[1].shape));
+    }
 }

@@ -5,6 +5,7 @@
 //! table is 4 bytes with the period of a row, however many rows the filetype had.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::datatype::Datatype;
 use crate::error::{LayoutError, overflow};
@@ -13,8 +14,13 @@ use crate::runs::{Extent, Extents, Runs};
 use crate::slice::cut_tiles;
 
 /// Displacement, etype and filetype: MPI's view of a file.
+///
+/// Ranks tell each other views, and each keeps those of many: a copy is the same one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct View {
+pub struct View(Arc<Tiling>);
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Tiling {
     displacement: u64,
     etype_size: u64,
     filetype: Datatype,
@@ -53,13 +59,13 @@ impl View {
         if unit.depth() >= MAX_DEPTH {
             return Err(LayoutError::TooDeep { depth: unit.depth(), limit: MAX_DEPTH - 1 });
         }
-        let mut view = View { displacement, etype_size, filetype, unit, period, limit: u64::MAX };
-        view.limit = view.position_at_or_after(i64::MAX as u64);
-        if view.offset_of(0) == Some(displacement) && view.is_contiguous_over(0..u64::MAX) {
+        let mut tiling = Tiling { displacement, etype_size, filetype, unit, period, limit: u64::MAX };
+        tiling.limit = tiling.position_at_or_after(i64::MAX as u64);
+        if tiling.offset_of(0) == Some(displacement) && tiling.finite(0..u64::MAX).is_dense() {
             // How long a tile is makes no difference: such views are all written the same.
-            view.filetype = Datatype::bytes(etype_size);
+            tiling.filetype = Datatype::bytes(etype_size);
         }
-        Ok(view)
+        Ok(View(Arc::new(tiling)))
     }
 
     /// The same for a filetype that may be longer than its extent. The bounds of a subarray inside a structure are the
@@ -83,55 +89,48 @@ impl View {
         let displacement = displacement.min(i64::MAX as u64 - 1);
         let unit = Layout { offset: displacement as i64, shape: Layout::bytes(1).shape };
         let limit = i64::MAX as u64 - displacement;
-        View { displacement, etype_size: 1, filetype: Datatype::bytes(1), unit, period: 1, limit }
+        let filetype = Datatype::bytes(1);
+        View(Arc::new(Tiling { displacement, etype_size: 1, filetype, unit, period: 1, limit }))
     }
 
     /// File offset where the first tile is put, in bytes.
     pub fn displacement(&self) -> u64 {
-        self.displacement
+        self.0.displacement
     }
 
     /// Size of the unit of access in bytes.
     pub fn etype_size(&self) -> u64 {
-        self.etype_size
+        self.0.etype_size
     }
 
     /// What is tiled over the file.
     pub fn filetype(&self) -> &Datatype {
-        &self.filetype
+        &self.0.filetype
     }
 
     /// Number of positions that have an offset below `i64::MAX`: all functions leave out what lies past it.
     pub fn limit(&self) -> u64 {
-        self.limit
+        self.0.limit
     }
 
     /// Absolute file offset of the data byte at `position`; `None` if the filetype is empty or past
     /// [`View::limit`].
     pub fn offset_of(&self, position: u64) -> Option<u64> {
-        if position >= self.limit {
-            return None;
-        }
-        let (tile, inside) = (position / self.unit.size(), position % self.unit.size());
-        Some((self.unit.offset_of(inside)? + tile as i64 * self.period) as u64)
+        self.0.offset_of(position)
     }
 
     /// Number of data bytes that lie before file offset `offset`. O(depth).
     pub fn position_at_or_after(&self, offset: u64) -> u64 {
-        let offset = offset.min(i64::MAX as u64) as i64;
-        if self.unit.is_empty() || offset <= self.unit.offset {
-            return 0;
-        }
-        let tile = (offset - self.unit.offset) / self.period;
-        tile as u64 * self.unit.size() + self.unit.position_at_or_after(offset - tile * self.period)
+        self.0.position_at_or_after(offset)
     }
 
     /// How far further on in the file what begins at position `to` lies than what begins at `from`, if it lies alike there: if whole
     /// tiles are between them.
     pub fn shift(&self, from: u64, to: u64) -> Option<i64> {
-        let tiles = (to as i128 - from as i128) / i128::from(self.unit.size().max(1));
-        let is_whole = tiles * i128::from(self.unit.size()) == to as i128 - from as i128;
-        i64::try_from(tiles * i128::from(self.period)).ok().filter(|_| is_whole)
+        let Tiling { unit, period, .. } = &*self.0;
+        let tiles = (to as i128 - from as i128) / i128::from(unit.size().max(1));
+        let is_whole = tiles * i128::from(unit.size()) == to as i128 - from as i128;
+        i64::try_from(tiles * i128::from(*period)).ok().filter(|_| is_whole)
     }
 
     /// Those of `positions` whose bytes lie in the interval `file` of file offsets: the intersection, symbolically.
@@ -145,47 +144,48 @@ impl View {
     ///
     /// A filetype that is one piece, or continues from tile to tile, gives one long run.
     pub fn runs(&self, positions: Range<u64>) -> Runs {
-        self.finite(positions).runs(0..u64::MAX)
+        self.0.finite(positions).runs(0..u64::MAX)
     }
 
     /// The extents of the data bytes `positions`, at absolute file offsets, adjacent ones merged.
     pub fn extents(&self, positions: Range<u64>) -> Extents {
-        self.finite(positions).extents(0..u64::MAX)
+        self.0.finite(positions).extents(0..u64::MAX)
     }
 
     /// How many pieces the data bytes `positions` are in, as [`Layout::pieces`].
     pub fn pieces(&self, positions: Range<u64>) -> u64 {
-        let part = positions.start..positions.end.min(self.limit);
+        let part = positions.start..positions.end.min(self.limit());
         if part.is_empty() {
             return 0;
         }
         if self.shows_all() {
             return 1;
         }
-        self.unit.shape.pieces_of_copies(part)
+        self.0.unit.shape.pieces_of_copies(part)
     }
 
     /// Visits the pieces of the data bytes `positions`, in order, those of the tiles: what touches is not merged.
     pub(crate) fn visit(&self, positions: Range<u64>, visit: &mut impl FnMut(Extent)) {
-        let part = positions.start..positions.end.min(self.limit);
-        let Layout { offset, shape } = &self.unit;
+        let part = positions.start..positions.end.min(self.limit());
+        let Tiling { unit: Layout { offset, shape }, period, .. } = &*self.0;
         if part.is_empty() {
             return;
         }
         if self.shows_all() {
             return visit(Extent { offset: offset + part.start as i64, len: part.end - part.start });
         }
-        shape.visit_copies(|tile| offset + tile as i64 * self.period, part, visit);
+        shape.visit_copies(|tile| offset + tile as i64 * period, part, visit);
     }
 
     /// True if there is nothing between the bytes that it shows.
     fn shows_all(&self) -> bool {
-        self.unit.is_dense() && self.unit.size() as i64 == self.period
+        let Tiling { unit, period, .. } = &*self.0;
+        unit.is_dense() && unit.size() as i64 == *period
     }
 
     /// True if `positions` are one contiguous block of the file (or none).
     pub fn is_contiguous_over(&self, positions: Range<u64>) -> bool {
-        self.finite(positions).is_dense()
+        self.0.finite(positions).is_dense()
     }
 
     /// The data bytes `positions` as a layout, at absolute file offsets.
@@ -193,6 +193,29 @@ impl View {
     /// # Errors
     /// If some of them lie past [`View::limit`].
     pub fn layout_of(&self, positions: Range<u64>) -> Result<Layout, LayoutError> {
+        self.0.layout_of(positions)
+    }
+}
+
+impl Tiling {
+    fn offset_of(&self, position: u64) -> Option<u64> {
+        if position >= self.limit {
+            return None;
+        }
+        let (tile, inside) = (position / self.unit.size(), position % self.unit.size());
+        Some((self.unit.offset_of(inside)? + tile as i64 * self.period) as u64)
+    }
+
+    fn position_at_or_after(&self, offset: u64) -> u64 {
+        let offset = offset.min(i64::MAX as u64) as i64;
+        if self.unit.is_empty() || offset <= self.unit.offset {
+            return 0;
+        }
+        let tile = (offset - self.unit.offset) / self.period;
+        tile as u64 * self.unit.size() + self.unit.position_at_or_after(offset - tile * self.period)
+    }
+
+    fn layout_of(&self, positions: Range<u64>) -> Result<Layout, LayoutError> {
         if positions.is_empty() {
             return Ok(Layout::empty());
         }

@@ -79,6 +79,12 @@ impl Access {
         u64::try_from(estimate).unwrap_or(u64::MAX)
     }
 
+    /// How far in the file this access must be moved to be another one; none if it cannot become that.
+    pub(crate) fn shift(&self, to: &Access) -> Option<i64> {
+        let alike = self.bytes() == to.bytes() && self.view == to.view;
+        self.view.shift(self.positions.start, to.positions.start).filter(|_| alike)
+    }
+
     /// The data bytes that lie in an interval of the file.
     pub fn within(&self, file: Range<u64>) -> Range<u64> {
         self.view.positions_within(self.positions.clone(), file)

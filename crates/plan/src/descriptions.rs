@@ -11,6 +11,8 @@ mod to_all;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use pio_layout::{Layout, coverage};
+
 use crate::access::{Access, Direction, Group, Rank};
 use crate::domain::Part;
 use crate::hints::{Describe, Hints};
@@ -58,7 +60,7 @@ impl Descriptions {
     /// Of one rank. What it waited the last time is what the context recalls.
     pub(crate) fn new(group: Group, own: &Access, context: &Context) -> Descriptions {
         let waited_us = context.remembered.waited_us.unwrap_or(0);
-        let description = Description { waited_us, ..Description::of(own, true) };
+        let description = Description { waited_us, ..context.told.own(own) };
         let way = if are_told_to_all(&context.hints, group.ranks) {
             Way::ToAll(ToAll::new(group, own, description, context))
         } else {
@@ -194,6 +196,18 @@ impl Descriptions {
             let positions = access.within(file.clone());
             (!positions.is_empty()).then_some((rank, access, positions))
         })
+    }
+
+    /// The bytes of an interval of the file that none of these touches, the ranks that have data there.
+    pub(crate) fn holes(&self, file: Range<u64>, clients: &Clients) -> Layout {
+        let parts: Vec<_> = clients
+            .iter()
+            .filter_map(|(client, positions)| Some((&self.access_of(*client)?.view, positions.clone())))
+            .collect();
+        match &self.way {
+            Way::ToAll(_) => coverage::holes(file, &parts),
+            Way::ToAggregators(way) => way.holes(file, &parts),
+        }
     }
 
     /// The ranks that have data in an interval of the file, and which.

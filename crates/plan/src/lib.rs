@@ -11,6 +11,7 @@
 mod access;
 mod auto;
 pub mod cost;
+mod covered;
 mod descriptions;
 mod direct;
 mod domain;

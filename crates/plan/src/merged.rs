@@ -61,17 +61,14 @@ fn whole(layout: &Layout) -> Result<Access, LayoutError> {
 }
 
 /// How far in the file each of the accesses must be moved to be that of `to`, if it is equally far for all.
-fn shift(from: &BTreeMap<Rank, Access>, to: &BTreeMap<Rank, Access>) -> Option<i64> {
+pub(crate) fn shift(from: &BTreeMap<Rank, Access>, to: &BTreeMap<Rank, Access>) -> Option<i64> {
     if from.len() != to.len() {
         return None;
     }
     let mut all = None;
     for ((rank, before), (same, now)) in from.iter().zip(to) {
-        if rank != same || before.bytes() != now.bytes() || before.view != now.view {
-            return None;
-        }
-        let by = before.view.shift(before.positions.start, now.positions.start)?;
-        if *all.get_or_insert(by) != by {
+        let by = before.shift(now)?;
+        if rank != same || *all.get_or_insert(by) != by {
             return None;
         }
     }

@@ -46,10 +46,15 @@ pub struct Description {
 impl Description {
     /// Of `access`, with or without the exact bytes.
     pub fn of(access: &Access, exact: bool) -> Description {
+        Description::of_pieces(access, access.pieces(), exact)
+    }
+
+    /// The same, where it is known how many pieces the access is.
+    pub(crate) fn of_pieces(access: &Access, pieces: u64, exact: bool) -> Description {
         let tell = exact && access.bytes() > 0;
         Description {
             bytes: access.bytes(),
-            pieces: access.pieces(),
+            pieces,
             bounds: access.bounds(),
             waited_us: 0,
             access: tell.then(|| access.clone()),
@@ -91,8 +96,9 @@ pub enum Message {
         /// As in a [`Description`].
         waited_us: u64,
     },
-    /// What some ranks access together: from a child in the tree of ranks those below it, from the parent all.
-    Summary(Summary),
+    /// What some ranks access together: from a child in the tree of ranks those below it, from the parent all. (Most messages are
+    /// others, and smaller.)
+    Summary(Box<Summary>),
     /// How many ranks will describe their accesses to aggregators: from a child as far as it is known of those below it,
     /// from the parent in all, to those below.
     Clients(Clients),
@@ -237,7 +243,7 @@ impl Message {
                 let positions = start..take_end(input, start)?;
                 Message::TakePart { positions, waited_us: take(input)? }
             }
-            SUMMARY => Message::Summary(take_summary(input)?),
+            SUMMARY => Message::Summary(Box::new(take_summary(input)?)),
             CLIENTS => Message::Clients(take_clients(input)?),
             ENDED => Message::Ended { error: take_error(input)? },
             PLACE => {
@@ -474,12 +480,12 @@ mod tests {
             Message::Register(View::contiguous(24)),
             Message::TakePart { positions: 7..1000, waited_us: 5 },
             Message::TakePart { positions: 1 << 40..u64::MAX, waited_us: 127 },
-            Message::Summary(Summary { waited_us: 9, ..Summary::default() }),
-            Message::Summary(Summary {
+            Message::Summary(Summary { waited_us: 9, ..Summary::default() }.into()),
+            Message::Summary(Box::new(Summary {
                 is_interleaved: true,
                 intervals: vec![3..7, 9..1 << 40],
                 ..Summary::of(&Description::of(&access, false))
-            }),
+            })),
             Message::Clients(Clients::default()),
             Message::Clients(Clients::one_of([0, 1, 7, 300, u32::MAX - 1])),
             Message::Ended { error },
@@ -507,7 +513,7 @@ mod tests {
             let access = Access { view: View::contiguous(24), positions: 7..1000 };
             let description = Description::of(&access, true);
             let messages = [
-                Message::Summary(Summary { intervals: vec![3..7, 9..1 << 40], ..Summary::of(&description) }),
+                Message::Summary(Box::new(Summary { intervals: vec![3..7, 9..1 << 40], ..Summary::of(&description) })),
                 Message::Clients(Clients::one_of([0, 1, 7, 300])),
                 Message::Describe(description),
             ];

@@ -356,9 +356,7 @@ impl TwoPhase {
         if aggregator.is_blocked() {
             return false;
         }
-        let first = parts.iter().cloned().filter_map(first_offset).min();
-        let end = parts.iter().cloned().filter_map(last_offset).max();
-        let span = first.unwrap_or(window.start)..end.map_or(window.end, |last| last + 1);
+        let span = span_of(&parts, &window);
         let clients: Clients = parts.into_iter().map(|(client, _, positions)| (client, positions)).collect();
         let me = self.group.rank;
         let awaited = clients.iter().map(|(client, _)| *client).filter(|client| *client != me).collect();
@@ -672,11 +670,7 @@ impl StateMachine for TwoPhase {
 /// How to write what is in a collective buffer.
 fn write_request(descriptions: &Descriptions, window: &Window, origin: u64) -> Io {
     let (slot, file) = (Slot::of(window.index), window.span.clone());
-    let of_view = |(client, positions): &(Rank, Range<u64>)| {
-        Some((&descriptions.access_of(*client)?.view, positions.clone()))
-    };
-    let parts: Vec<_> = window.clients.iter().filter_map(of_view).collect();
-    let holes = coverage::holes(file.clone(), &parts);
+    let holes = descriptions.holes(file.clone(), &window.clients);
     if holes.size() == 0 {
         return Io::Window { direction: Direction::Write, slot, origin, file };
     }
@@ -693,12 +687,25 @@ fn write_request(descriptions: &Descriptions, window: &Window, origin: u64) -> I
     }
 }
 
+/// What clients have in a window.
+type Parts<'a> = [(Rank, &'a Access, Range<u64>)];
+
+/// What of the window lies between the first and the last byte that clients have there.
+fn span_of(parts: &Parts<'_>, window: &Range<u64>) -> Range<u64> {
+    let (mut first, mut end) = (None, None);
+    for (_, access, positions) in parts {
+        // Nothing begins before the window or ends behind it: who is found to do so there need not be looked for further.
+        if first != Some(window.start) {
+            first = first.into_iter().chain(access.view.offset_of(positions.start)).min();
+        }
+        if end != Some(window.end) {
+            end = end.max(access.view.offset_of(positions.end - 1).map(|last| last + 1));
+        }
+    }
+    first.unwrap_or(window.start)..end.unwrap_or(window.end)
+}
+
 /// Where the data of a client begin, that are some.
 fn first_offset((_, access, positions): (Rank, &Access, Range<u64>)) -> Option<u64> {
     access.view.offset_of(positions.start)
-}
-
-/// Where its last byte is.
-fn last_offset((_, access, positions): (Rank, &Access, Range<u64>)) -> Option<u64> {
-    access.view.offset_of(positions.end - 1)
 }

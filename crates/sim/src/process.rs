@@ -33,8 +33,8 @@ pub(crate) struct Process {
     pub(crate) idle: bool,
     /// Whether it keeps its processor meanwhile.
     pub(crate) spins: bool,
-    /// The requests that it is making.
-    pub(crate) transfer: Option<Transfer>,
+    /// The requests that it is making. Few ranks make any at a time, and the events of all go through their states.
+    pub(crate) transfer: Option<Box<Transfer>>,
     /// The lock it asks for or gives back.
     pub(crate) lock: Option<Range<u64>>,
     /// The message it sent last, to which the time counts until it does something else.

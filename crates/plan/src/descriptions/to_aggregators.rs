@@ -10,6 +10,9 @@
 //! those of its clients if it aggregates; a message of the sums has an entry an aggregator at most.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use pio_layout::{Layout, View};
 
 use crate::access::{Access, Direction, Group, Rank};
 use crate::domain::{Domains, Part};
@@ -84,9 +87,9 @@ impl ToAggregators {
     ) -> Result<(), Unexpected> {
         let is_from_above = self.tree.parent() == Some(from);
         match message {
-            Message::Summary(summary) if is_from_above => self.know(summary, actions),
+            Message::Summary(summary) if is_from_above => self.know(*summary, actions),
             Message::Summary(part) => {
-                if let Some(sum) = self.summaries.take(from, part)? {
+                if let Some(sum) = self.summaries.take(from, *part)? {
                     self.pass_summary_up(sum, actions);
                 }
                 Ok(())
@@ -112,7 +115,7 @@ impl ToAggregators {
 
     fn pass_summary_up(&mut self, sum: Summary, actions: &mut Vec<Action>) {
         match self.tree.parent() {
-            Some(to) => actions.push(Action::Send { to, message: Message::Summary(sum) }),
+            Some(to) => actions.push(Action::Send { to, message: Message::Summary(Box::new(sum)) }),
             // Rank 0 hears from nobody else what it knows.
             None => _ = self.know(sum, actions),
         }
@@ -123,7 +126,7 @@ impl ToAggregators {
         if self.summary.is_some() {
             return Err(Unexpected);
         }
-        let tell = |to| Action::Send { to, message: Message::Summary(summary.clone()) };
+        let tell = |to| Action::Send { to, message: Message::Summary(Box::new(summary.clone())) };
         actions.extend(self.tree.children().rev().map(tell));
         self.summary = Some(summary);
         Ok(())
@@ -204,6 +207,11 @@ impl ToAggregators {
 
     pub(super) fn are_complete(&self) -> bool {
         self.expected == Some(self.others_here())
+    }
+
+    /// The bytes of an interval of the file that none of these touches, which are all that the clients have there.
+    pub(super) fn holes(&self, file: Range<u64>, parts: &[(&View, Range<u64>)]) -> Layout {
+        self.told.holes(&self.clients, file, parts)
     }
 
     /// Those that told this aggregator so far, with its own access, and those that have nothing.

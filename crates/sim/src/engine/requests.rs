@@ -39,7 +39,7 @@ impl Engine<'_> {
         // Pioscope's buffers begin with a page; those of others are large memory, as programs have it.
         let is_aligned = is_buffered && !Strategy::OWN.contains(&self.strategy);
         let memory_at = if is_aligned { 0 } else { LARGE_MEMORY_AT };
-        self.processes[rank as usize].transfer = Some(Transfer {
+        self.processes[rank as usize].transfer = Some(Box::new(Transfer {
             requests,
             current: None,
             asked: Vec::new(),
@@ -56,7 +56,7 @@ impl Engine<'_> {
             handle: self.physical[handle.index()],
             call,
             physical,
-        });
+        }));
         self.next_request(rank);
     }
 
