@@ -4,7 +4,8 @@
 
 mod bars;
 mod brief;
-pub mod chart;
+pub mod call_sites;
+mod chart;
 mod collectives;
 mod columns;
 mod comparison;
