@@ -6,9 +6,11 @@
  * it takes a frame of the recursion limit, and debuggers see it. This one runs no Python code and keeps no object. It calls
  * what is the same in all versions from 3.9 on; in older ones, and in other interpreters, there are no call sites.
  *
- * Python is not told of what a library opens by itself, in C: such opens have no call site. */
+ * Python does not tell of what a library opens by itself, in C: such an open has a call site only within a function that
+ * our sitecustomize wraps (pio_call_site_begin). */
 #include "pio_call_sites.h"
 #include "pio_frames.h"
+#include "pio_mark.h"
 #include "pio_marks.h"
 #include "pio_writer.h"
 
@@ -41,10 +43,12 @@ static struct pio_texts names = {places, MOST_NAMES, 0};
 /* Frames that are looked at: the program's own lies behind those of libraries. */
 #define MOST_FRAMES 200
 
-/* What the thread is about to open. */
+/* What the thread is about to open; and where it is, within functions that open files. */
 static __thread struct {
     uint64_t path; /* its id, 0 for nothing */
     struct call_site site;
+    struct call_site outer;
+    uint32_t depth; /* of such functions */
 } next __attribute__((tls_model("initial-exec")));
 
 static uint64_t id_of_path(const char *path) {
@@ -52,12 +56,10 @@ static uint64_t id_of_path(const char *path) {
 }
 
 struct call_site pio_take_call_site(const char *name) {
-    struct call_site site = {0, 0};
     if (LIKELY(next.path == 0))
-        return site;
+        return next.outer;
     /* What was told of may not have been opened in the end: then this is another file. */
-    if (next.path == id_of_path(name))
-        site = next.site;
+    struct call_site site = next.path == id_of_path(name) ? next.site : next.outer;
     next.path = 0;
     return site;
 }
@@ -145,6 +147,20 @@ static int hear_event(const char *event, object *arguments, void *data) {
     }
     errno = saved;
     return 0;
+}
+
+EXPORT void pio_call_site_begin(void) {
+    if (next.depth++ > 0 || python.frame == NULL || !recording())
+        return;
+    int saved = errno;
+    meet_thread();
+    next.outer = find_call_site();
+    errno = saved;
+}
+
+EXPORT void pio_call_site_end(void) {
+    if (next.depth > 0 && --next.depth == 0)
+        next.outer.id = 0;
 }
 
 #define FIND(place, name) ((python.place = (__typeof__(python.place))dlsym(RTLD_DEFAULT, name)) != NULL)

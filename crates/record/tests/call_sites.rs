@@ -35,6 +35,24 @@ def main():
     process.join()
 ";
 
+/// Opens a file behind Python's back.
+const NATIVE: &str = "\
+import ctypes
+def save(path):
+    handle = ctypes.CDLL(None).open(path.encode(), 0)
+    assert handle >= 0 and ctypes.CDLL(None).close(handle) == 0
+def load(path): save(path)
+";
+
+const SAVES: &str = "\
+from torch import serialization
+serialization.save('a.1')
+serialization.load('b')
+import torch.native
+torch.native.save('c')
+open('d').close()
+";
+
 const PROGRAM: &str = "\
 import os, pathlib, sys, threading
 import reader, wrapper
@@ -239,6 +257,26 @@ fn where_there_are_only_libraries_the_one_that_called_the_other_is_named() {
     assert_eq!(sites_of(&job, "b"), [Some("lib/site-packages/command.py:4 main".to_owned())]);
     // A process that multiprocessing starts.
     assert_eq!(sites_of(&job, "c"), [Some("lib/site-packages/reader.py:4 inner".to_owned())]);
+}
+
+#[test]
+fn what_wrapped_functions_open_in_c_is_opened_by_who_calls_them() {
+    let Some(scene) = scene("python3") else {
+        return println!("skipped: no python3 of version 3.9 or later");
+    };
+    let package = scene.folder.path().join("lib/site-packages/torch");
+    fs::create_dir(&package).expect("a folder");
+    for module in ["__init__.py", "serialization.py", "native.py"] {
+        fs::write(package.join(module), if module == "__init__.py" { "" } else { NATIVE }).expect("a module");
+    }
+    fs::write(scene.folder.path().join("saves.py"), SAVES).expect("a program");
+    let (printed, job) = scene.record("saves.py", true);
+    assert_eq!(printed, "");
+    let line = |line: u32| [Some(format!("saves.py:{line} <module>"))];
+    assert_eq!(sites_of(&job, "a.1"), line(2));
+    assert_eq!(sites_of(&job, "b"), line(3));
+    assert_eq!(sites_of(&job, "c"), [None]);
+    assert_eq!(sites_of(&job, "d"), line(6));
 }
 
 #[test]

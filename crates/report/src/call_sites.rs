@@ -10,7 +10,7 @@ use crate::units;
 
 /// What one must know to read the table.
 const NOTE: &str = "A line has the calls on all that was opened there, by itself or through a library. What libraries open in \
-                    code that is not Python has none.";
+                    code that is not Python mostly has none.";
 
 /// A line of the program, its path not longer than so many columns: `…/train.py:12 load`.
 pub(crate) fn line(site: &CallSite<'_>, path: usize) -> String {
