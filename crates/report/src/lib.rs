@@ -4,8 +4,8 @@
 
 mod bars;
 mod brief;
-pub mod call_sites;
-mod chart;
+mod call_sites;
+pub mod chart;
 mod collectives;
 mod columns;
 mod comparison;
