@@ -183,7 +183,7 @@ impl Scene {
         let home = self.folder.path().display().to_string();
         let python = self.python.display();
         let script = format!(
-            "cd {home} && PYTHONPATH=$PYTHONPATH:{home}/lib/site-packages PYTHONDONTWRITEBYTECODE=1 exec {python} {words} \
+            "cd {home} && PYTHONPATH=$PYTHONPATH:{home}/lib/site-packages PYTHONDONTWRITEBYTECODE=1 PYTHONWARNINGS=ignore exec {python} {words} \
              > {home}/printed 2>&1"
         );
         let job = record_in(self.folder, command(&["sh", "-c", &script]), |options| {
