@@ -118,6 +118,30 @@ class Explanation:
         names = ["process", "rank", "pid", "program", "host", "lifetime_s", "io_s", "think_s"]
         return table(self._native.processes(), *names, *TRAFFIC)
 
+    @property
+    def apart(self) -> pyarrow.Table:
+        """A row for every rank whose time in I/O was not as that of the others for a while, or for a host where half of the
+        ranks were so: those by most time first, ten at most. The part of that time that they spent in I/O is their mean
+        (io_fraction), beside that of the median of all ranks. Jobs of fewer than 65 ranks have none.
+
+        >>> pioscope.open("run.pio").explain().apart.column_names[:3]
+        ['host', 'ranks', 'is_whole_host']
+        """
+        names = ["host", "ranks", "is_whole_host", "from_s", "until_s", "io_fraction", "median_io_fraction"]
+        return table(self._native.apart(), *names)
+
+    @property
+    def call_sites(self) -> pyarrow.Table:
+        """A row for every line of a Python program that opened files, by itself or through a library: opens, what was read
+        and written through them, and how long all their calls took, those that took the most time first.
+
+        >>> pioscope.open("run.pio").explain().call_sites.column_names[:4]
+        ['path', 'line', 'function', 'library']
+        """
+        moved = ("read_from_memory", "read_from_storage", "written")
+        amounts = [f"{name}_{amount}" for name in moved for amount in ("calls", "bytes", "s")]
+        return table(self._native.call_sites(), "path", "line", "function", "library", "opens", "open_s", *amounts, "time_s")
+
     def plot_rate(self, ax: Axes | None = None) -> Axes:
         """What the program read and wrote over time, bytes a second. Needs matplotlib."""
         rate = self.rate.to_pydict()

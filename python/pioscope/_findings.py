@@ -28,6 +28,8 @@ class Finding:
     """The files, those that took most first."""
     ranks: list[int]
     """The ranks that took most, five at most."""
+    call_sites: list[str]
+    """The lines of a Python program that opened the files, those that took most first, as far as they are known."""
     processes: int
     """How many processes there are in all."""
     evidence: str

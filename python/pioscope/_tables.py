@@ -7,8 +7,10 @@ from typing import Any
 import pyarrow
 
 _TEXTS = {"kind", "title", "evidence", "place", "change", "machine", "simulated", "layer", "operation", "path", "host",
-          "program"}
-_LISTS = {"files": pyarrow.string(), "ranks": pyarrow.uint64()}
+          "program", "function", "library"}
+_LISTS = {"files": pyarrow.string(), "ranks": pyarrow.uint64(), "call_sites": pyarrow.string()}
+_FLAGS = {"physical", "is_whole_host"}
+_FRACTIONS = {"imbalance", "io_fraction", "median_io_fraction"}
 TRAFFIC = [f"{level}{name}" for level in ("", "file_system_") for name in
            ("read_calls", "read_bytes", "read_s", "written_calls", "written_bytes", "written_s", "opens")]
 
@@ -22,6 +24,6 @@ def _type(name: str) -> pyarrow.DataType:
         return pyarrow.list_(_LISTS[name])
     if name in _TEXTS:
         return pyarrow.string()
-    if name == "physical":
+    if name in _FLAGS:
         return pyarrow.bool_()
-    return pyarrow.float64() if name == "imbalance" or name.endswith("_s") else pyarrow.uint64()
+    return pyarrow.float64() if name in _FRACTIONS or name.endswith("_s") else pyarrow.uint64()

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import copy
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -97,6 +98,55 @@ class Module(unittest.TestCase):
         for number, finding in enumerate(findings, 1):
             price = "costs" if finding["lost_s"] is not None else "takes"
             self.assertIn(f"{number}. {finding['title']}: {price}", str(explanation))
+
+    def test_ranks_that_stand_apart_have_a_row(self):
+        # Half of each millisecond in I/O; one rank all of it in the middle of the run, a host at all times.
+        def part(rank, step):
+            return 0.999 if rank // 10 == 3 or rank == 42 and 50 <= step < 80 else 0.5
+
+        rows = [f"{step / 1000},{part(rank, step) / 1000},stat,{rank},node{rank // 10},/d/file"
+                for step in range(100) for rank in range(100)]
+        path = self.folder / "crowd.csv"
+        path.write_text("\n".join(["start_s,elapsed_s,call,rank,host,file", *rows]))
+        apart = pioscope.open(path).explain().apart
+        host, rank = apart.to_pylist()
+        self.assertEqual((host["host"], host["ranks"], host["is_whole_host"]), ("node3", list(range(30, 40)), True))
+        self.assertEqual((rank["host"], rank["ranks"], rank["is_whole_host"]), ("node4", [42], False))
+        self.assertEqual(host["from_s"], 0)
+        # To the nearest of 64 slices at most, and of as many at least as are 32.
+        self.assertAlmostEqual(rank["from_s"], 0.05, delta=0.1 / 32)
+        self.assertAlmostEqual(rank["until_s"], 0.08, delta=0.1 / 32)
+        for row in (host, rank):
+            self.assertAlmostEqual(row["median_io_fraction"], 0.5, delta=0.05)
+            self.assertGreater(row["io_fraction"], 0.9)
+        none = self.trace.explain().apart
+        self.assertEqual((none.num_rows, none.schema), (0, apart.schema))
+
+    def test_lines_of_a_recorded_program_are_named(self):
+        for number in range(300):
+            (self.folder / f"sample.{number}").write_bytes(bytes(512))
+        program = self.folder / "program.py"
+        program.write_text(
+            "def load(name):\n"
+            "    with open(name, 'rb', buffering=0) as file:\n"
+            "        while file.read(16): pass\n"
+            f"for number in range(300): load({str(self.folder)!r} + f'/sample.{{number}}')\n"
+        )
+        path = self.folder / "lines.pio"
+        run("record", "-o", path, "--path", f"{self.folder}/sample.*", "--", sys.executable, program)
+        trace = pioscope.open(path)
+        explanation = trace.explain()
+        line, = explanation.call_sites.to_pylist()
+        self.assertEqual((line["path"], line["line"], line["function"]), (str(program), 2, "load"))
+        self.assertEqual((line["library"], line["opens"]), (None, 300))
+        self.assertEqual(line["read_from_memory_bytes"] + line["read_from_storage_bytes"], 300 * 512)
+        opens = trace.events.filter(compute.equal(trace.events["op"], "open"))
+        self.assertEqual(set(opens["code"].to_pylist()), {str(program)})
+        self.assertEqual(set(opens["line"].to_pylist()), {2})
+        shown = f"{program}:2 load"
+        for finding in explanation.findings:
+            self.assertEqual(finding.call_sites, [shown], finding.kind)
+        self.assertIn("By call site", str(explanation))
 
     def test_gains_are_predicted_on_machines(self):
         table = self.folder / "interleaved.csv"

@@ -4,6 +4,7 @@
 //! is always there, `null` where nothing is known, so that a reader meets all of them at once. Within a version fields are
 //! added, and none is removed or changes its meaning. `docs/json.md` lists every field; a test compares.
 
+mod call_sites;
 pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod machines;

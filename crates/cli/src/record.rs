@@ -46,7 +46,8 @@ pub(crate) struct Arguments {
     /// Keep recording until every process that the command started has ended
     #[arg(long)]
     wait: bool,
-    /// Do not have Python programs mark their epochs, waits and checkpoints by a module in PYTHONPATH
+    /// Do not have Python programs mark their epochs, waits and checkpoints by a module in PYTHONPATH, nor say which of their
+    /// lines open files
     #[arg(long)]
     no_python_marks: bool,
     /// Keep times to the nanosecond instead of rounding them; traces get twice as large

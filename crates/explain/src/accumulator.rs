@@ -56,7 +56,7 @@ impl<'a> Accumulator<'a> {
         findings::sort(&mut explanation.findings);
         explanation.mpi_io = self.evidence.collectives.time();
         explanation.rhythm = self.activity.finish(explanation.duration_ns);
-        explanation.marked = self.marks.finish();
+        (explanation.marked, explanation.call_sites) = self.marks.finish();
         explanation.purposes = classes::classify(&mut explanation.files);
         explanation
     }

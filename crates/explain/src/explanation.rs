@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use pio_trace::{Call, Event, FileId, FileSystem, Layer, ProcessId, Striping, Tables, Trace, TraceError};
+use pio_trace::{
+    Call, CallSite, Event, FileId, FileSystem, Layer, ProcessId, Striping, Tables, Trace, TraceError,
+};
 
 use crate::accumulator::Accumulator;
 use crate::apart::Apart;
 use crate::bandwidth::{Transfer, Transfers};
+use crate::call_sites::{CallSiteId, CallSiteStatistics};
 use crate::classes::{ClassTotal, Purpose};
 use crate::collectives::MpiIoTime;
 use crate::counted::Counted;
@@ -86,6 +89,8 @@ pub struct Explanation {
     pub rhythm: Rhythm,
     /// What the program marked.
     pub marked: Marked,
+    /// The lines of the program that opened files, as far as they are known, those that took the most time first.
+    pub call_sites: Vec<CallSiteStatistics>,
     /// Why the job does its I/O: Miller and Katz's classes, those of most bytes first.
     pub purposes: Vec<ClassTotal>,
 }
@@ -168,6 +173,11 @@ impl Explanation {
         let counted =
             || Some(&self.counted_files[self.counted_files.binary_search_by_key(&id, |file| file.0).ok()?].1);
         of_trace().or_else(|| counted().map(String::as_str))
+    }
+
+    /// The line of the program that a finding or a phase names.
+    pub fn call_site(&self, id: CallSiteId) -> Option<CallSite<'_>> {
+        self.call_sites.iter().find(|site| site.id == id).map(CallSiteStatistics::call_site)
     }
 
     /// Time in I/O, mean of the processes, seconds.

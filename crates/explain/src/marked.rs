@@ -10,12 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pio_trace::{Call, Event, Flags, HandleId, Layer, MarkNameId, Op, ProcessId, Tables, Target};
 
+use crate::call_sites::{CallSiteId, CallSiteStatistics, CallSites, Moved};
 use crate::tally::{Seen, Tally};
 
 /// Numbers of a name that are kept apart; the others are in its sum.
 const MOST_ROWS: usize = 4096;
 /// Names that are kept.
 const MOST_NAMES: usize = 256;
+/// Lines of the program that are kept apart within the phases of a number.
+const MOST_SITES: usize = 64;
 
 /// All phases and marks of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,14 +53,10 @@ pub struct MarkedTime {
     pub longest_ns: u64,
     /// Of their time, that in phases within them, by index of the name; nanoseconds.
     pub within_ns: BTreeMap<usize, u64>,
-    /// Reads of files that memory had, as far as the kernel says it, at the file system.
-    pub from_memory: Tally,
-    /// Reads of files of which memory had less than half when they were opened, and reads past the page cache.
-    pub from_storage: Tally,
-    /// Writes at the file system.
-    pub written: Tally,
-    /// Opens, and other calls.
-    pub other: Tally,
+    /// Calls at the file system that began within; opens are among those that move nothing.
+    pub moved: Moved,
+    /// The same calls by the line of the program that opened their file, where that is known.
+    pub by_site: BTreeMap<CallSiteId, Tally>,
 }
 
 impl MarkedTime {
@@ -72,14 +71,13 @@ impl MarkedTime {
         *sum = sum.saturating_add(elapsed_ns);
     }
 
-    fn add_call(&mut self, event: &Seen<'_>, is_cold: bool) {
-        let tally = match event.op() {
-            Op::Read if is_cold => &mut self.from_storage,
-            Op::Read => &mut self.from_memory,
-            Op::Write => &mut self.written,
-            _ => &mut self.other,
-        };
-        tally.add(event);
+    fn add_call(&mut self, event: &Seen<'_>, is_cold: bool, site: Option<CallSiteId>) {
+        self.moved.add(event, is_cold);
+        if let Some(site) = site
+            && (self.by_site.len() < MOST_SITES || self.by_site.contains_key(&site))
+        {
+            self.by_site.entry(site).or_default().add(event);
+        }
     }
 }
 
@@ -134,6 +132,7 @@ pub(crate) struct Marks<'a> {
     chosen: Vec<(Current, bool)>,
     /// By handle: whether its file was cold when it was opened, or goes past the page cache.
     cold: Vec<bool>,
+    sites: CallSites,
     last_ns: u64,
 }
 
@@ -148,6 +147,7 @@ impl<'a> Marks<'a> {
             going: BTreeSet::new(),
             chosen: Vec::new(),
             cold: vec![false; many(tables.handles.len())],
+            sites: CallSites::default(),
             last_ns: 0,
         }
     }
@@ -237,6 +237,10 @@ impl<'a> Marks<'a> {
 
     fn add_call(&mut self, event: &Seen<'_>) {
         let is_cold = self.coldness(event);
+        let site = self.sites.find(event, self.tables);
+        if let Some(site) = site {
+            self.sites.count(site, event, is_cold);
+        }
         let (own, now_ns) = (event.process.index(), event.start_ns);
         if own >= self.current.len() {
             return;
@@ -253,8 +257,12 @@ impl<'a> Marks<'a> {
                 choose(&mut chosen, phase, false);
             }
         }
+        let id = site.map(|site| self.sites.id(site));
         for (phase, _) in &chosen {
-            self.at(phase.name, phase.number, |time| time.add_call(event, is_cold));
+            self.at(phase.name, phase.number, |time| time.add_call(event, is_cold, id));
+            if let Some(site) = site {
+                self.sites.count_within(site, phase.name, event.elapsed_ns);
+            }
         }
         self.chosen = chosen;
     }
@@ -291,7 +299,8 @@ impl<'a> Marks<'a> {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Marked {
+    /// What was marked, and what each line of the program did, those that took the most time first.
+    pub(crate) fn finish(mut self) -> (Marked, Vec<CallSiteStatistics>) {
         for process in 0..self.current.len() {
             while let Some(phase) = self.current[process].last() {
                 self.end(process, self.current[process].len() - 1, phase.end_ns);
@@ -309,7 +318,7 @@ impl<'a> Marks<'a> {
             numbers: name.numbers.into_iter().collect(),
             has_more: name.has_more,
         });
-        Marked { names: names.collect() }
+        (Marked { names: names.collect() }, self.sites.finish(tables))
     }
 }
 

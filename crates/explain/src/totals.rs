@@ -340,6 +340,7 @@ impl<'a> Totals<'a> {
             counted_files: Vec::new(),
             rhythm: Rhythm::default(),
             marked: Marked::default(),
+            call_sites: Vec::new(),
             purposes: Vec::new(),
         }
     }

@@ -106,7 +106,7 @@ impl Training {
             epochs: ratio(first.sum.count, processes).max(1),
             computation_s: epoch_ns.saturating_sub(other_ns) as f64 / 1e9 / batches as f64,
             checkpoints,
-            checkpoint_bytes: saves.map_or(0, |name| name.sum.written.bytes / checkpoints.max(1)),
+            checkpoint_bytes: saves.map_or(0, |name| name.sum.moved.written.bytes / checkpoints.max(1)),
         })
     }
 }

@@ -137,7 +137,7 @@ fn read(bytes: u64, of: (u32, u32), at_ms: u64) -> Event {
 fn rows(found: &Explanation, name: &str) -> Vec<(u64, u64, u64)> {
     let name = &found.marked.names[found.marked.find(name).expect("the name")];
     let row = |(number, time): &(u64, pio_explain::MarkedTime)| {
-        (*number, time.time_ns / MS, time.from_memory.bytes + time.from_storage.bytes)
+        (*number, time.time_ns / MS, time.moved.from_memory.bytes + time.moved.from_storage.bytes)
     };
     name.numbers.iter().map(row).collect()
 }
@@ -175,7 +175,7 @@ fn a_call_counts_once_for_a_name() {
     let found = Explanation::of(&tables, events);
     // The fifth thread has no phase of its own: it counts for the latest.
     assert_eq!(rows(&found, "load shard"), [(0, 90, 1), (1, 89, 10), (2, 88, 100), (3, 87, 11000)]);
-    assert_eq!(found.marked.names[0].sum.from_memory.bytes, 11111);
+    assert_eq!(found.marked.names[0].sum.moved.from_memory.bytes, 11111);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn reads_past_the_page_cache_are_from_storage() {
         Event { handle, ..read(4096, (0, 1), 20) },
     ];
     let sum = Explanation::of(&tables, events).marked.names[0].sum.clone();
-    assert_eq!((sum.from_storage.bytes, sum.from_memory.bytes), (4096, 0));
+    assert_eq!((sum.moved.from_storage.bytes, sum.moved.from_memory.bytes), (4096, 0));
 }
 
 fn explained() -> Explanation {
@@ -251,14 +251,14 @@ fn epochs_have_their_waits_and_what_their_workers_read() {
     let sources: Vec<_> = names[epoch]
         .numbers
         .iter()
-        .map(|(_, time)| (time.from_storage.bytes, time.from_memory.bytes))
+        .map(|(_, time)| (time.moved.from_storage.bytes, time.moved.from_memory.bytes))
         .collect();
     assert_eq!(sources, [(all, 0), (0, all)]);
-    assert_eq!(names[epoch].numbers[0].1.from_storage.time_ns, 8 * 4 * MS);
+    assert_eq!(names[epoch].numbers[0].1.moved.from_storage.time_ns, 8 * 4 * MS);
     // The n-th wait of every epoch.
     let waits: Vec<_> = names[wait].numbers.iter().map(|(number, time)| (*number, time.count)).collect();
     assert_eq!(waits, (0..=BATCHES).map(|number| (number, EPOCHS)).collect::<Vec<_>>());
-    assert_eq!((names[save].sum.count, names[save].sum.written.bytes), (1, 5000));
+    assert_eq!((names[save].sum.count, names[save].sum.moved.written.bytes), (1, 5000));
     // A mark lasts until the next, the last until the process ends.
     let stages: Vec<_> = names[stage].numbers.iter().map(|(_, time)| time.time_ns).collect();
     assert_eq!(stages, [160 * MS, 40 * MS]);

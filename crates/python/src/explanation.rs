@@ -105,6 +105,7 @@ impl Explanation {
             row.set_item("gain_s", most_gained_s(finding))?;
             row.set_item("files", self.files_of(finding))?;
             row.set_item("ranks", self.ranks_of(finding))?;
+            row.set_item("call_sites", self.call_sites_of(finding))?;
             row.set_item("processes", finding.process_count)?;
             row.set_item("evidence", told.evidence)?;
             row.set_item("place", told.place)?;
@@ -210,6 +211,50 @@ impl Explanation {
         rows.collect()
     }
 
+    /// A row for every line of the program that opened files, as far as it is known.
+    fn call_sites<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rows = self.found.call_sites.iter().map(|one| {
+            let row = PyDict::new(py);
+            let site = one.call_site();
+            row.set_item("path", site.path)?;
+            row.set_item("line", site.line)?;
+            row.set_item("function", site.function)?;
+            row.set_item("library", site.library)?;
+            row.set_item("opens", one.opens.count)?;
+            row.set_item("open_s", one.opens.time_s())?;
+            for (name, tally) in [
+                ("read_from_memory", &one.moved.from_memory),
+                ("read_from_storage", &one.moved.from_storage),
+                ("written", &one.moved.written),
+            ] {
+                row.set_item(format!("{name}_calls"), tally.count)?;
+                row.set_item(format!("{name}_bytes"), tally.bytes)?;
+                row.set_item(format!("{name}_s"), tally.time_s())?;
+            }
+            row.set_item("time_s", one.all().time_s())?;
+            Ok(row)
+        });
+        rows.collect()
+    }
+
+    /// A row for every rank, or ranks of a host, that were longer or shorter in I/O than the others for a while.
+    fn apart<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let seconds = |time_ns: u64| time_ns as f64 / 1e9;
+        let rows = self.found.apart.iter().map(|apart| {
+            let processes = || apart.processes.iter().filter_map(|&index| self.found.processes.get(index));
+            let row = PyDict::new(py);
+            row.set_item("host", processes().next().map(|process| &process.host))?;
+            row.set_item("ranks", processes().map(|process| process.rank).collect::<Vec<_>>())?;
+            row.set_item("is_whole_host", apart.processes.len() == apart.of_host)?;
+            row.set_item("from_s", seconds(apart.from_ns))?;
+            row.set_item("until_s", seconds(apart.until_ns))?;
+            row.set_item("io_fraction", apart.part)?;
+            row.set_item("median_io_fraction", apart.median)?;
+            Ok(row)
+        });
+        rows.collect()
+    }
+
     /// A row for every process by which the job is measured.
     fn processes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rows = self.found.processes.iter().map(|process| {
@@ -234,6 +279,12 @@ impl Explanation {
     /// Those that took most first.
     fn files_of(&self, finding: &Finding) -> Vec<&str> {
         finding.files.iter().filter_map(|file| self.found.path(file.id)).collect()
+    }
+
+    /// The same of the lines of the program that opened them.
+    fn call_sites_of(&self, finding: &Finding) -> Vec<String> {
+        let sites = finding.call_sites.iter().filter_map(|one| self.found.call_site(one.id));
+        sites.map(|site| site.to_string()).collect()
     }
 
     /// The same of ranks; empty for processes that have none.

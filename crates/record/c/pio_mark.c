@@ -9,35 +9,40 @@
 
 /* Names are few: what belongs to a mark by number is its number. Marks of further names are not recorded. */
 #define MOST_NAMES 1024u
-#define NAME_PLACES (2 * MOST_NAMES)
 #define MOST_NAME_BYTES 255u
 
-static uint64_t names[NAME_PLACES]; /* ids */
-static uint32_t names_known;
+static uint64_t places[2 * MOST_NAMES];
+static struct pio_texts names = {places, MOST_NAMES, 0};
 
-void pio_forget_marks(void) {
-    memset(names, 0, sizeof names);
-    names_known = 0;
+void pio_forget_texts(struct pio_texts *texts) {
+    memset(texts->places, 0, sizeof *texts->places * 2 * texts->most);
+    texts->known = 0;
 }
 
-/* The id of a name, 0 if there are too many or there is no room for it. */
-static uint64_t id_of(const char *name) {
-    size_t length = name == NULL ? 0 : strnlen(name, MOST_NAME_BYTES);
-    if (length == 0)
-        return 0;
-    uint64_t id = pio_content_id((const unsigned char *)name, length, PIO_RECORD_MARK_NAME);
+void pio_forget_marks(void) {
+    pio_forget_texts(&names);
+}
+
+uint64_t pio_id_of_text(struct pio_texts *texts, uint32_t kind, const char *text, size_t length) {
+    uint64_t id = pio_content_id((const unsigned char *)text, length, kind);
     bool is_new;
-    uint64_t *place = pio_place_of(id, names, NAME_PLACES, id, LOAD(&names_known) < MOST_NAMES, &is_new);
+    uint64_t *place = pio_place_of(id, texts->places, 2 * texts->most, id, LOAD(&texts->known) < texts->most, &is_new);
     if (place == NULL)
         return 0;
     if (is_new) {
-        if (!pio_define_text(PIO_RECORD_MARK_NAME, id, name, length)) {
+        if (!pio_define_text(kind, id, text, length)) {
             STORE(place, 0);
             return 0;
         }
-        __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&texts->known, 1, __ATOMIC_RELAXED);
     }
     return id;
+}
+
+/* The id of a name, 0 if it has none. */
+static uint64_t id_of(const char *name) {
+    size_t length = name == NULL ? 0 : strnlen(name, MOST_NAME_BYTES);
+    return length == 0 ? 0 : pio_id_of_text(&names, PIO_RECORD_MARK_NAME, name, length);
 }
 
 EXPORT void pio_mark(const char *name, uint64_t number) {

@@ -19,4 +19,9 @@ void pio_mark(const char *name, uint64_t number);
 struct pio_phase pio_phase_begin(const char *name, uint64_t number);
 void pio_phase_end(struct pio_phase phase);
 
+/* From begin to end, in one thread that holds Python's lock at begin: what it opens there, and Python does not know of, was opened
+ * by the line of Python code that is running at begin. Within each other, the outermost counts. */
+void pio_call_site_begin(void);
+void pio_call_site_end(void);
+
 #endif

@@ -1,4 +1,5 @@
 #include "pio_open.h"
+#include "pio_call_sites.h"
 #include "pio_cold.h"
 #include "pio_file_system.h"
 #include "pio_hook.h"
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 /* Declared by no header. */
@@ -20,6 +22,7 @@ __attribute__((noinline)) void pio_finish_open(const struct pioscope_span *span,
                                                const char *name, int fd, int flags) {
     int saved = errno;
     uint64_t end_ns = end_of(span);
+    struct call_site site = pio_take_call_site(name);
     /* O_SYNC has the bit of O_DSYNC too. */
     uint32_t opened = (flags & O_APPEND ? PIO_APPEND : 0) | (flags & O_DSYNC ? PIO_SYNC : 0) |
                       (flags & O_DIRECT ? PIO_DIRECT : 0);
@@ -34,7 +37,14 @@ __attribute__((noinline)) void pio_finish_open(const struct pioscope_span *span,
             if ((flags & O_APPEND) || LOAD(&pio_spool.thinning) != 0)
                 pio_set_descriptor(fd, EXACT);
             uint64_t place = pio_tell_device(device, fd) << PIO_DEVICE_SHIFT | (pio_is_cold(fd, flags) ? PIO_COLD : 0);
-            record_call(span, end_ns, (struct outcome){call, opened, fd, place, length, 0}, path, length);
+            size_t bytes = length;
+            if (site.id != 0 && length + sizeof site.line <= PATH_MAX) {
+                memcpy(path + length, &site.line, sizeof site.line);
+                bytes += sizeof site.line;
+            } else {
+                site.id = 0;
+            }
+            record_call(span, end_ns, (struct outcome){call, opened, fd, place, length, (int64_t)site.id}, path, bytes);
             span_over(span, now_ns()); /* our own work is not thinking */
         } else {
             span_is_dropped();

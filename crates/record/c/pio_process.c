@@ -1,5 +1,6 @@
 /* The beginning of a process, of a forked child, and the end. */
 #include "pio_aio.h"
+#include "pio_call_sites.h"
 #include "pio_clock.h"
 #include "pio_descriptors.h"
 #include "pio_environment.h"
@@ -83,6 +84,7 @@ __attribute__((noinline)) bool pio_start(void) {
             pio_forget_names();
             pio_forget_devices();
             pio_forget_marks();
+            pio_forget_call_sites();
             pio_forget_iocbs();
             pio_forget_rings();
         }
@@ -98,7 +100,8 @@ __attribute__((noinline)) bool pio_start(void) {
 }
 
 __attribute__((constructor)) static void process_starts(void) {
-    (void)recording();
+    if (recording())
+        pio_watch_python();
     pio_forget_sanitizer();
 }
 

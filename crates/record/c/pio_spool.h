@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define PIO_SPOOL_MAGIC "PIOSPOOL"
-#define PIO_SPOOL_VERSION 5u
+#define PIO_SPOOL_VERSION 6u
 #define PIO_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define PIO_HEADER_BYTES 4096u
 #define PIO_FIRST_CHUNK_BYTES 4096u /* most threads make few calls */
@@ -48,6 +48,8 @@
 #define PIO_SYNC 32u   /* of an open: O_SYNC or O_DSYNC */
 #define PIO_DIRECT 64u /* of an open: O_DIRECT */
 #define PIO_SHORT 128u
+/* An open that succeeded has the path for a payload, and its length for a size. If its call site is known, the result is the id of
+ * its name, and the number of the line follows the path, 8 bytes; else the result is 0. */
 /* In the place of the offset of an open: the file was there to be read, and memory had less than half of it; plus the number
  * of its device, shifted by this. */
 #define PIO_COLD 1u
@@ -78,6 +80,7 @@
                                        each with a zero byte behind it */
 #define PIO_RECORD_DEVICE 0xf007u   /* what a device has: offset = its number, size = the type that statfs says */
 #define PIO_RECORD_MARK_NAME 0xf008u /* the name of marks and phases: offset = its id, size = its length, which follows */
+#define PIO_RECORD_CALL_SITE 0xf009u /* the same of a call site, without its line */
 
 /* No offset was given: the call worked at the descriptor's own position. Calls without a descriptor have the id of their
  * path there, or this; marks and phases that of their name, and their number for a size. */

@@ -96,7 +96,7 @@ fn header(rank: u32, ranks: u32, end_ns: u64) -> Vec<u8> {
     put(0, b"PIOSPOOL");
     let ended_normally = 1_u32;
     for (at, value) in
-        [(8, 5), (12, 4000 + rank % RANKS_OF_NODE), (20, rank), (24, ranks), (28, ended_normally)]
+        [(8, 6), (12, 4000 + rank % RANKS_OF_NODE), (20, rank), (24, ranks), (28, ended_normally)]
     {
         put(at, &value.to_le_bytes());
     }

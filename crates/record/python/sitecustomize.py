@@ -46,7 +46,8 @@ class _Recorder:
             functions.pio_phase_begin.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
             functions.pio_phase_begin.restype = Phase
             functions.pio_phase_end.argtypes = [Phase]
-            functions.pio_phase_end.restype = None
+            functions.pio_call_site_begin.argtypes = functions.pio_call_site_end.argtypes = []
+            functions.pio_phase_end.restype = functions.pio_call_site_begin.restype = functions.pio_call_site_end.restype = None
             cls.found = functions
         return cls.found
 
@@ -73,20 +74,25 @@ class _Phase:
 
 
 def _wrap(owner, name, phase):
-    """Makes each call of a function a phase, which has the number of the call."""
+    """Makes each call of a function a phase, which has the number of the call, unless that has no name; and the line that calls
+    it that which opens what it opens, in C."""
     import functools
 
     function = getattr(owner, name)
     calls = iter(range(1 << 62))
-    label = phase.encode()
+    label = phase and phase.encode()
+    recorder = _Recorder.found
 
     @functools.wraps(function)
     def wrapper(*arguments, **keywords):
-        going = _Phase(label, next(calls))
+        going = label and _Phase(label, next(calls))
+        recorder.pio_call_site_begin()
         try:
             return function(*arguments, **keywords)
         finally:
-            going.end()
+            recorder.pio_call_site_end()
+            if going:
+                going.end()
 
     setattr(owner, name, wrapper)
 
@@ -178,6 +184,7 @@ _WRAPS = {
     "torch.distributed.checkpoint.state_dict_loader": _wrap_functions(("load", "torch.distributed.checkpoint.load")),
     "safetensors.torch": _wrap_functions(("save_file", "safetensors.save_file"), ("load_file", "safetensors.load_file")),
     "safetensors.numpy": _wrap_functions(("save_file", "safetensors.save_file"), ("load_file", "safetensors.load_file")),
+    "h5py._hl.files": _wrap_functions(("File.__init__", None)),
     "datasets.load": _wrap_functions(("load_dataset", "datasets.load_dataset"), ("load_from_disk", "datasets.load_from_disk")),
     "datasets.arrow_dataset": _wrap_functions(("Dataset.save_to_disk", "datasets.save_to_disk")),
 }

@@ -218,8 +218,10 @@ pub(crate) fn collect_from(
     let places = places(&members, &files);
     summary.unseen.extend(unseen_rings(members.iter().map(|member| &member.spool.header)));
     summary.running = running(&members, &tables);
-    let marks =
-        MarkNames::new(members.iter_mut().flat_map(|member| std::mem::take(&mut member.survey.mark_names)));
+    let marks = MarkNames::new(members.iter_mut().flat_map(|member| {
+        let marks = std::mem::take(&mut member.survey.mark_names);
+        marks.into_iter().chain(std::mem::take(&mut member.survey.call_sites))
+    }));
     let lookup = Lookup { epoch_ns, states, names: Names::new(&mut members, files), marks };
     summary.processes = members.len();
     summary.ranks = members.iter().filter(|m| m.spool.header.rank.is_some()).count();

@@ -185,6 +185,11 @@ impl Job<'_> {
             event.target = Target::Mark { name, number: record.size };
             event.size = 0;
         }
+        if let Some((name, line)) = record.call_site
+            && let Some(name) = self.marks.id(name, self.writer)
+        {
+            event.target = Target::Mark { name, number: line };
+        }
         count(&event, &mut self.summary.recorded);
         if !self.settings.filter.keeps(&event, self.writer.tables()) {
             self.summary.filtered += 1;

@@ -1,4 +1,4 @@
-//! The names of marks: each process has ids of its own for them, alike for alike names.
+//! The names of marks and of call sites: each process has ids for them, alike for alike names.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -56,7 +56,7 @@ pub struct Options {
     /// end the waiting. Else a process that outlives the command is in the trace up to then.
     pub wait: bool,
     /// Whether Python programs of the job mark their epochs, waits and checkpoints, by a module that their interpreters run
-    /// when they start.
+    /// when they start, and say which of their lines opens a file.
     pub python_marks: bool,
     /// Where the job runs: here if none is given.
     pub folder: Option<PathBuf>,
@@ -400,6 +400,7 @@ fn job(
     if let Some(path) = options.python_marks.then(|| python::path_with_module(spool)).flatten() {
         command.env("PYTHONPATH", path);
     }
+    command.env("PIOSCOPE_CALL_SITES", if options.python_marks { "yes" } else { "no" });
     if let Some(folder) = &options.folder {
         command.current_dir(folder);
     }

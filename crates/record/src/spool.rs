@@ -23,8 +23,10 @@ pub(crate) const NAME: u16 = 0xf004;
 pub(crate) const HINTS: u16 = 0xf006;
 /// What a device has.
 pub(crate) const DEVICE: u16 = 0xf007;
-/// The name of marks and phases; the last of the recorder's own.
+/// The name of marks and phases.
 pub(crate) const MARK_NAME: u16 = 0xf008;
+/// The name of a call site; the last of the recorder's own.
+pub(crate) const CALL_SITE: u16 = 0xf009;
 
 /// In the place of the offset of an open: the file was cold, and behind that bit the number of its device.
 pub(crate) const COLD: u64 = 1;
@@ -37,7 +39,7 @@ pub(crate) const NO_OFFSET: u64 = u64::MAX;
 pub(crate) const PLAIN: u64 = 0;
 
 const MAGIC: &[u8; 8] = b"PIOSPOOL";
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// Where the command is in the header.
 const COMMAND: usize = 400;
 /// Where it ends at the latest: counts of lost calls follow.
@@ -152,6 +154,8 @@ pub(crate) struct Record {
     pub memory: u64,
     /// CPU time that the thread used within a call of MPI or a library above, if it returned.
     pub used_ns: Option<u64>,
+    /// Of an open: the id of the name of its call site, and the line.
+    pub call_site: Option<(u64, u64)>,
 }
 
 /// A chunk: records of one thread, in the order in which their room was taken.
@@ -332,7 +336,7 @@ impl<'a> Iterator for Records<'a> {
         let units = usize::from((word >> 16) as u8);
         let bytes = units * if is_short { SHORT_UNIT_BYTES } else { UNIT_BYTES };
         let number = word as u16;
-        let known = (ADOPT..=MARK_NAME).contains(&number) || pio_trace::Call::from_number(number).is_some();
+        let known = (ADOPT..=CALL_SITE).contains(&number) || pio_trace::Call::from_number(number).is_some();
         let decoded = (bytes > 0 && bytes <= self.bytes.len() && known)
             .then(|| self.bytes.split_at(bytes))
             .and_then(|(record, rest)| {
@@ -385,6 +389,7 @@ impl Previous {
             view: PLAIN,
             memory: PLAIN,
             used_ns: used_by_message(call, offset, elapsed_ns),
+            call_site: None,
         };
         if !more.is_empty() {
             return None;
@@ -414,8 +419,12 @@ fn decode_record(word: u32, bytes: &[u8]) -> (Record, &[u8]) {
         view: PLAIN,
         memory: PLAIN,
         used_ns: None,
+        call_site: None,
     };
-    if is_operation(record.call) && payload.len() >= UNIT_BYTES {
+    if is_open(record.call) && record.fd >= 0 {
+        record.call_site = record.call_site(payload);
+        record.result = 0;
+    } else if is_operation(record.call) && payload.len() >= UNIT_BYTES {
         record.view = u64_at(payload, 0);
         record.memory = u64_at(payload, 8);
         let is_finished = record.flags & Flags::UNFINISHED.bits() == 0;
@@ -438,6 +447,12 @@ fn is_operation(number: u16) -> bool {
     layer_of(number).is_some_and(|layer| layer == Layer::MpiIo || layer.is_library())
 }
 
+/// Whether a record of this call that has a descriptor has a path behind it.
+pub(crate) fn is_open(number: u16) -> bool {
+    use pio_trace::Call::{Creat, Fopen, Open};
+    matches!(pio_trace::Call::from_number(number), Some(Open | Creat | Fopen))
+}
+
 fn layer_of(number: u16) -> Option<Layer> {
     pio_trace::Call::from_number(number).map(pio_trace::Call::layer)
 }
@@ -457,6 +472,12 @@ impl Record {
         };
         let text = text.get(..length)?;
         (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// The call site of an open: the id is in the place of the result, and the line follows the path.
+    fn call_site(&self, payload: &[u8]) -> Option<(u64, u64)> {
+        let line = payload.get(usize::try_from(self.size).ok()?..)?.first_chunk()?;
+        (self.result != 0).then(|| (self.result as u64, u64::from_le_bytes(*line)))
     }
 
     /// Ranks of the communicator that opened a file by MPI-IO.

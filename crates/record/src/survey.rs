@@ -61,6 +61,8 @@ pub(crate) struct Survey {
     pub devices: HashMap<u64, u32>,
     /// Names of marks and phases, with their ids: the same in every process.
     pub mark_names: Vec<(u64, String)>,
+    /// Names of call sites, the same.
+    pub call_sites: Vec<(u64, String)>,
     /// Whether the process made, moved or removed a file or folder by its name.
     changed_names: bool,
     /// Places that hold what cannot be.
@@ -111,6 +113,9 @@ impl Survey {
                 }
                 if record.call == spool::MARK_NAME {
                     survey.mark_names.extend(record.path(payload).map(|name| (record.offset, name)));
+                }
+                if record.call == spool::CALL_SITE {
+                    survey.call_sites.extend(record.path(payload).map(|name| (record.offset, name)));
                 }
                 note(
                     &record,
@@ -205,7 +210,7 @@ fn note(
             }
         }
         number => match Call::from_number(number) {
-            Some(Call::Open | Call::Creat | Call::Fopen) if record.fd >= 0 => {
+            Some(_) if spool::is_open(number) && record.fd >= 0 => {
                 if let Some(path) = record.path(payload) {
                     let file = OpenFile { path, position: 0, device: record.offset >> spool::DEVICE_SHIFT };
                     changes.push(Change { at_ns: end_ns, fd: record.fd, to: Meaning::Opened(file) });

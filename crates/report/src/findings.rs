@@ -7,6 +7,7 @@ use pio_explain::findings::{Cost, Detail, EXCHANGE_COPIES, Finding, Gain, Kind, 
 use pio_trace::{Flags, Op, ProcessId};
 
 use crate::bars::OTHER_FILES;
+use crate::call_sites;
 use crate::collectives;
 use crate::escape;
 use crate::named_files::NamedFiles;
@@ -423,6 +424,7 @@ fn place(found: &Explanation, finding: &Finding, path: usize) -> String {
         let title = if finding.files.len() == 1 { "File" } else { "Files" };
         parts.push(format!("{title}: {}{}.", named.join(", "), more(finding.files.len() as u64, shown)));
     }
+    parts.extend(call_sites(found, finding, path));
     if found.process_count > 1 && !finding.processes.is_empty() {
         let named: Vec<_> = finding
             .processes
@@ -438,6 +440,23 @@ fn place(found: &Explanation, finding: &Finding, path: usize) -> String {
         parts.push(format!("{title}: {}{}.", named.join(", "), more(finding.process_count, named.len())));
     }
     parts.join(" ")
+}
+
+/// `Opened at: /home/me/train.py:12 load, through numpy (98 %).`
+fn call_sites(found: &Explanation, finding: &Finding, path: usize) -> Option<String> {
+    const SHOWN: usize = 3;
+    let named = finding.call_sites.iter().take(SHOWN).filter_map(|one| {
+        let site = found.call_site(one.id)?;
+        let through = site.library.map_or(String::new(), |library| format!(", through {library}"));
+        let share = units::percent(one.time_ns as f64 / finding.cost.time_ns.max(1) as f64);
+        Some(format!("{}{through} ({share})", call_sites::line(&site, path)))
+    });
+    let named: Vec<_> = named.collect();
+    let more = match finding.call_sites.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        rest => format!("; and {} more", units::count(rest as u64)),
+    };
+    (!named.is_empty()).then(|| format!("Opened at: {}{more}.", named.join("; ")))
 }
 
 pub(crate) fn process(found: &Explanation, id: ProcessId) -> String {

@@ -14,8 +14,8 @@ use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
 use crate::timeline::{Take, Timeline};
 use crate::{
-    collectives, comparison, crowd, file_systems, findings, headline, live, marked, over_time, rhythm, units,
-    words,
+    call_sites, collectives, comparison, crowd, file_systems, findings, headline, live, marked, over_time,
+    rhythm, units, words,
 };
 
 pub(crate) const STYLE: &str = include_str!("page.css");
@@ -134,6 +134,7 @@ fn sections_of_events(found: &Explanation, timeline: &Timeline, out: &mut impl W
     section("files", "Files", &(filled(&file_systems::table(found)) + &files), out)?;
     let marked: String = marked::numbers(found, &limits).iter().map(filled).collect();
     section("marked", "Marks", &(marked + &filled(&marked::names(found))), out)?;
+    section("call-sites", "Call sites", &filled(&call_sites::table(found, &limits)), out)?;
     let title = if found.is_mpi { "Ranks" } else { "Processes" };
     // Of thousands the tables of hosts and of who differs tell more, and each row takes time whenever other calls are chosen.
     let of_processes =

@@ -4,6 +4,7 @@
 
 mod bars;
 mod brief;
+mod call_sites;
 pub mod chart;
 mod collectives;
 mod columns;

@@ -1,7 +1,8 @@
 //! What the program marked: epochs, steps and waits.
 
-use pio_explain::{Explanation, Marked, MarkedName, MarkedTime};
+use pio_explain::{Explanation, MarkedName, MarkedTime};
 
+use crate::call_sites;
 use crate::escape;
 use crate::sections::Limits;
 use crate::table::Table;
@@ -48,10 +49,11 @@ pub(crate) fn names(found: &Explanation) -> Table {
 /// One table for each name that has others within: a row a number.
 pub(crate) fn numbers(found: &Explanation, limits: &Limits) -> Vec<Table> {
     let outer = found.marked.names.iter().filter(|one| !one.sum.within_ns.is_empty());
-    outer.map(|one| table_of(&found.marked, one, limits)).collect()
+    outer.map(|one| table_of(found, one, limits)).collect()
 }
 
-fn table_of(marked: &Marked, one: &MarkedName, limits: &Limits) -> Table {
+fn table_of(found: &Explanation, one: &MarkedName, limits: &Limits) -> Table {
+    let marked = &found.marked;
     let mut within: Vec<(usize, u64)> = one.sum.within_ns.iter().map(|(name, ns)| (*name, *ns)).collect();
     within.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
     within.truncate(WITHIN.len());
@@ -63,16 +65,19 @@ fn table_of(marked: &Marked, one: &MarkedName, limits: &Limits) -> Table {
         format!("{} {}, {share}", escape::shorten(words, 16), units::time_s(of_each(ns, time, one)))
     };
     let shown = one.numbers.len().min(limits.rows);
+    let has_sites = !one.sum.by_site.is_empty();
     let rows = one.numbers[..shown].iter().map(|(number, time)| {
         let mut row = vec![units::count(*number), units::time_s(of_each(time.time_ns, time, one))];
         row.extend(within.iter().map(|(name, _)| part(time, *name)));
         row.extend(moved(time));
+        row.extend(has_sites.then(|| call_sites::most_of(found, time).unwrap_or_default()));
         row
     });
     let rows = rows.collect();
     let mut columns = vec![">number", ">time"];
     columns.extend(WITHIN.iter().take(within.len()));
     columns.extend(MOVED);
+    columns.extend(has_sites.then_some("most I/O at"));
     let parts: Vec<String> = within.iter().map(|(name, _)| part(&one.sum, *name)).collect();
     let more = match (one.numbers.len() - shown, one.has_more) {
         (0, false) => String::new(),
@@ -98,11 +103,11 @@ fn moved(time: &MarkedTime) -> [String; 5] {
     let bytes = |bytes: u64| if bytes > 0 { units::bytes(bytes as f64) } else { String::new() };
     let time_ns = |ns: u64| if ns > 0 { units::time_ns(ns) } else { String::new() };
     [
-        bytes(time.from_memory.bytes),
-        time_ns(time.from_memory.time_ns),
-        bytes(time.from_storage.bytes),
-        time_ns(time.from_storage.time_ns),
-        bytes(time.written.bytes),
+        bytes(time.moved.from_memory.bytes),
+        time_ns(time.moved.from_memory.time_ns),
+        bytes(time.moved.from_storage.bytes),
+        time_ns(time.moved.from_storage.time_ns),
+        bytes(time.moved.written.bytes),
     ]
 }
 

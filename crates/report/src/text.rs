@@ -5,8 +5,8 @@ use pio_explain::Explanation;
 use crate::sections::{self, Limits};
 use crate::table::{Table, wrap};
 use crate::{
-    collectives, crowd, escape, file_systems, findings, headline, marked, over_time, rhythm, screen, units,
-    words,
+    call_sites, collectives, crowd, escape, file_systems, findings, headline, marked, over_time, rhythm,
+    screen, units, words,
 };
 
 /// Notes that are too long for a terminal: the HTML report has them.
@@ -38,6 +38,7 @@ pub(crate) fn with_more(found: &Explanation, more: &str) -> String {
     text.push_str(&over_time::text(found));
     let mut tables = marked::numbers(found, &limits);
     tables.push(marked::names(found));
+    tables.push(call_sites::table(found, &limits));
     tables.extend([
         sections::operations(found),
         sections::asked_operations(found),

@@ -1,5 +1,6 @@
 //! Events as a table, one row an event: its columns, for whoever writes such a table.
 
+use crate::call::Layer;
 use crate::event::{Event, Flags, Target};
 use crate::splits::Split;
 use crate::tables::{Process, Tables};
@@ -96,10 +97,14 @@ pub const COLUMNS: &[(&str, Get)] = &[
     (
         "number",
         Get::Unsigned(|row| match row.event.target {
-            Target::Mark { number, .. } => Some(number),
+            Target::Mark { number, .. } if row.event.layer() == Layer::Mark => Some(number),
             _ => None,
         }),
     ),
+    ("code", Get::Text(|row| row.tables.call_site_of_event(row.event).map(|site| site.path))),
+    ("line", Get::Unsigned(|row| row.tables.call_site_of_event(row.event).map(|site| site.line))),
+    ("function", Get::Text(|row| row.tables.call_site_of_event(row.event).map(|site| site.function))),
+    ("library", Get::Text(|row| row.tables.call_site_of_event(row.event)?.library)),
     ("memory", Get::Unsigned(|row| row.event.memory.map(|memory| memory.0.into()))),
     ("size", Get::Unsigned(|row| Some(row.event.size))),
     ("result", Get::Signed(|row| row.event.result)),

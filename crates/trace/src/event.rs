@@ -129,11 +129,11 @@ pub enum Target {
         /// Of calls with two paths the other one, if it is known: the new one, or what the symbolic link stands for.
         other: Option<FileId>,
     },
-    /// What the program called the moment or the phase.
+    /// What the program called the moment or the phase. Of an open, the call site ([`CallSite`](crate::CallSite)).
     Mark {
         /// Its name.
         name: MarkNameId,
-        /// Its number: of the epoch, of the step.
+        /// Its number: of the epoch, of the step, of the line.
         number: u64,
     },
 }

@@ -6,6 +6,7 @@
 
 mod block;
 mod call;
+mod call_sites;
 pub mod columns;
 mod definitions;
 mod error;
@@ -30,6 +31,7 @@ mod varint;
 mod writer;
 
 pub use call::{Call, Layer, Op};
+pub use call_sites::CallSite;
 pub use error::{Damage, TraceError};
 pub use event::{Event, Flags, Target};
 pub use file_systems::{FileSystem, Placement, Striping};

@@ -105,7 +105,7 @@ pub struct Tables {
     pub views: Vec<View>,
     /// The memory datatypes.
     pub datatypes: Vec<Datatype>,
-    /// The names of marks and phases.
+    /// The names of marks and phases, and of call sites.
     pub mark_names: Vec<String>,
     /// The file systems that opened files are on, as far as that is known.
     pub file_systems: Vec<FileSystem>,
@@ -160,14 +160,6 @@ impl Tables {
             (Some(handle), _) => Some(self.handles.get(handle.index())?.file),
             (None, Target::Name { file, .. }) => Some(file),
             (None, _) => None,
-        }
-    }
-
-    /// The name of a mark or a phase. None for all other events.
-    pub fn mark_of_event(&self, event: &Event) -> Option<&str> {
-        match event.target {
-            Target::Mark { name, .. } => self.mark_names.get(name.index()).map(String::as_str),
-            _ => None,
         }
     }
 

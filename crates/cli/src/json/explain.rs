@@ -8,6 +8,7 @@ use pio_report::Told;
 use pio_trace::Op;
 use serde::Serialize;
 
+use super::call_sites::{self, CallSite, Line};
 use super::marked::{self, FileSystem, Mark};
 use super::{Moved, path, seconds};
 
@@ -38,6 +39,7 @@ pub(crate) struct Explained<'e> {
     purposes: Vec<Purpose<'e>>,
     file_systems: Vec<FileSystem<'e>>,
     marks: Vec<Mark<'e>>,
+    call_sites: Vec<CallSite<'e>>,
     interfaces: Vec<Interface>,
     notes: Vec<Note<'e>>,
 }
@@ -57,6 +59,7 @@ struct Advised<'e> {
     place: String,
     change: &'static str,
     files: Vec<Involved<'e>>,
+    call_sites: Vec<Line<'e>>,
     gains: Vec<Gain<'e>>,
 }
 
@@ -200,7 +203,8 @@ impl<'e> Explained<'e> {
             apart: found.apart.iter().map(|apart| stands_apart(found, apart)).collect(),
             purposes: found.purposes.iter().map(purpose).collect(),
             file_systems: found.file_systems.iter().map(marked::file_system).collect(),
-            marks: marked::marks(&found.marked),
+            marks: marked::marks(found),
+            call_sites: call_sites::all(found),
             interfaces: counted
                 .map_or_else(Vec::new, |counted| counted.interfaces.iter().map(interface).collect()),
             notes: found.notes.iter().map(|(name, text)| Note { name, text }).collect(),
@@ -238,6 +242,11 @@ fn advised<'e>(found: &'e Explanation, finding: &'e Finding, told: Told, is_advi
             .files
             .iter()
             .map(|one| Involved { path: found.path(one.id), calls: one.calls, time_s: seconds(one.time_ns) })
+            .collect(),
+        call_sites: finding
+            .call_sites
+            .iter()
+            .filter_map(|one| Line::of(found, one.id, one.calls, one.time_ns))
             .collect(),
         gains: finding
             .gains

@@ -1,8 +1,9 @@
 //! What a program marked, and what its files are on, in the object of `pioscope explain --json`.
 
-use pio_explain::{Marked, MarkedName, MarkedTime, OnFileSystem};
+use pio_explain::{Explanation, MarkedName, MarkedTime, OnFileSystem};
 use serde::Serialize;
 
+use super::call_sites::{self, Line};
 use super::seconds;
 
 /// The files on one file system.
@@ -54,6 +55,7 @@ struct Time<'e> {
     write_bytes: u64,
     write_time_s: f64,
     other_time_s: f64,
+    call_sites: Vec<Line<'e>>,
 }
 
 /// The part of phases that was in those of another name.
@@ -81,27 +83,27 @@ pub(super) fn file_system(one: &OnFileSystem) -> FileSystem<'_> {
 }
 
 /// One entry a name.
-pub(super) fn marks(marked: &Marked) -> Vec<Mark<'_>> {
-    marked.names.iter().map(|one| mark(marked, one)).collect()
+pub(super) fn marks(found: &Explanation) -> Vec<Mark<'_>> {
+    found.marked.names.iter().map(|one| mark(found, one)).collect()
 }
 
-fn mark<'e>(marked: &'e Marked, one: &'e MarkedName) -> Mark<'e> {
+fn mark<'e>(found: &'e Explanation, one: &'e MarkedName) -> Mark<'e> {
     Mark {
         name: &one.name,
         process_count: one.processes.len() as u64,
-        sum: time(marked, &one.sum),
+        sum: time(found, &one.sum),
         numbers: one
             .numbers
             .iter()
-            .map(|(number, of)| Number { number: *number, time: time(marked, of) })
+            .map(|(number, of)| Number { number: *number, time: time(found, of) })
             .collect(),
         has_more_numbers: one.has_more,
     }
 }
 
-fn time<'e>(marked: &'e Marked, of: &MarkedTime) -> Time<'e> {
+fn time<'e>(found: &'e Explanation, of: &MarkedTime) -> Time<'e> {
     let within = of.within_ns.iter().filter_map(|(name, ns)| {
-        let name = &marked.names.get(*name)?.name;
+        let name = &found.marked.names.get(*name)?.name;
         Some(Within { name, time_s: seconds(*ns) })
     });
     Time {
@@ -109,12 +111,13 @@ fn time<'e>(marked: &'e Marked, of: &MarkedTime) -> Time<'e> {
         time_s: seconds(of.time_ns),
         longest_s: seconds(of.longest_ns),
         within: within.collect(),
-        read_from_memory_bytes: of.from_memory.bytes,
-        read_from_memory_time_s: of.from_memory.time_s(),
-        read_from_storage_bytes: of.from_storage.bytes,
-        read_from_storage_time_s: of.from_storage.time_s(),
-        write_bytes: of.written.bytes,
-        write_time_s: of.written.time_s(),
-        other_time_s: of.other.time_s(),
+        read_from_memory_bytes: of.moved.from_memory.bytes,
+        read_from_memory_time_s: of.moved.from_memory.time_s(),
+        read_from_storage_bytes: of.moved.from_storage.bytes,
+        read_from_storage_time_s: of.moved.from_storage.time_s(),
+        write_bytes: of.moved.written.bytes,
+        write_time_s: of.moved.written.time_s(),
+        other_time_s: of.moved.other.time_s(),
+        call_sites: call_sites::of_phase(found, of),
     }
 }

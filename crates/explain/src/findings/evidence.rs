@@ -111,7 +111,8 @@ impl<'a> Evidence<'a> {
                 Op::Metadata | Op::View | Op::Communicate | Op::Mark => false,
             };
             let is_at_files = matches!(event.layer(), Layer::Posix | Layer::Stdio);
-            let place = matches!(event.target, Target::None | Target::Extent { .. });
+            let place =
+                matches!(event.target, Target::None | Target::Extent { .. }) || event.call_site().is_some();
             let flags = [Flags::PHYSICAL, Flags::UNFINISHED, Flags::APPEND];
             let known = event.handle.is_some() && event.process.index() < self.processes.len();
             call && is_at_files && place && known && !flags.into_iter().any(|flag| event.flags.contains(flag))
@@ -283,6 +284,7 @@ impl<'a> Evidence<'a> {
             slot.synced |= event.flags.contains(Flags::SYNC);
             slot.direct |= event.flags.contains(Flags::DIRECT);
             state.reopened = slot.opens > 1;
+            slot.add_call_site(event);
         } else {
             state.streams = None;
             if !is_shared && let Some(file) = slot.file.and_then(|file| self.files.get_mut(file.index())) {

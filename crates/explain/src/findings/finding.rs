@@ -7,6 +7,7 @@ use pio_trace::{FileId, Flags, ProcessId, Striping};
 use super::cost::Cost;
 use super::rates::References;
 use super::slots::Slot;
+use crate::call_sites::CallSiteId;
 
 /// Processes that are named.
 const NAMED: usize = 5;
@@ -154,6 +155,9 @@ pub struct Finding {
     pub processes: Vec<Involved<ProcessId>>,
     /// How many processes there are in all.
     pub process_count: u64,
+    /// The lines of the program that opened the files, those that took most first, as far as they are known: of a file that a
+    /// process opened at several, by how often it did so at each.
+    pub call_sites: Vec<Involved<CallSiteId>>,
     /// What else is known.
     pub detail: Detail,
     /// How the files were opened on which most of its time was spent: of `SYNC`, `DIRECT` and `APPEND` those that held for
@@ -311,6 +315,7 @@ pub(crate) struct Draft {
     /// Time on files opened with each of [`OPENED`], nanoseconds.
     opened_ns: [u64; 3],
     pub(crate) by_process: BTreeMap<ProcessId, (u64, u64)>,
+    call_sites: BTreeMap<CallSiteId, (u64, u64)>,
 }
 
 impl Draft {
@@ -322,6 +327,7 @@ impl Draft {
                 add(&mut draft.files, file, &cost);
             }
             add(&mut draft.by_process, slot.process, &cost);
+            draft.add_call_sites(slot, &cost);
             for (sum, holds) in draft.opened_ns.iter_mut().zip([slot.synced, slot.direct, slot.appends]) {
                 *sum = sum.saturating_add(if holds { cost.time_ns } else { 0 });
             }
@@ -369,6 +375,7 @@ impl Draft {
             files: largest(self.files, usize::MAX),
             process_count: self.by_process.len() as u64,
             processes: largest(self.by_process, NAMED),
+            call_sites: largest(self.call_sites, usize::MAX),
             detail: self.detail,
             opened,
             gains: Vec::new(),
@@ -386,6 +393,18 @@ impl Draft {
             files: BTreeMap::new(),
             opened_ns: [0; 3],
             by_process: BTreeMap::new(),
+            call_sites: BTreeMap::new(),
+        }
+    }
+
+    fn add_call_sites(&mut self, slot: &Slot, cost: &Cost) {
+        let opens: u64 = slot.call_sites.iter().map(|(_, opens)| opens).sum();
+        for (site, count) in &slot.call_sites {
+            let part =
+                |amount: u64| (u128::from(amount) * u128::from(*count) / u128::from(opens.max(1))) as u64;
+            let sum = self.call_sites.entry(*site).or_default();
+            sum.0 = sum.0.saturating_add(part(cost.calls));
+            sum.1 = sum.1.saturating_add(part(cost.time_ns));
         }
     }
 }

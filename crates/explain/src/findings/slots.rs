@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use pio_trace::{FileId, HandleId, ProcessId, Tables};
+use pio_trace::{Event, FileId, HandleId, ProcessId, Tables};
 
 use super::alignment::Edges;
 use super::class::Costs;
 use super::mappings::Mapped;
 use super::ranges::Ranges;
 use super::streams::Streams;
+use crate::call_sites::CallSiteId;
 
 /// One process and one file that it used; or none, for its calls on names.
 #[derive(Clone, Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct Slot {
     pub(crate) process: ProcessId,
     pub(crate) costs: Costs,
     pub(crate) opens: u64,
+    /// Where in the program it was opened, and how often there.
+    pub(crate) call_sites: Vec<(CallSiteId, u64)>,
     pub(crate) appends: bool,
     /// By an open with `O_SYNC` or `O_DSYNC`, and by one with `O_DIRECT`.
     pub(crate) synced: bool,
@@ -31,6 +34,21 @@ pub(crate) struct Slot {
     pub(crate) reuse: Option<Box<Reuse>>,
     /// Of writes that begin or end within a page, where it is known what that takes.
     pub(crate) edges: Option<Box<Edges>>,
+}
+
+impl Slot {
+    /// Lines that are kept of one process and file.
+    const MOST_CALL_SITES: usize = 16;
+
+    /// After an open.
+    pub(crate) fn add_call_site(&mut self, event: &Event) {
+        let Some(id) = CallSiteId::of(event) else { return };
+        if let Some((_, opens)) = self.call_sites.iter_mut().find(|(known, _)| *known == id) {
+            *opens += 1;
+        } else if self.call_sites.len() < Slot::MOST_CALL_SITES {
+            self.call_sites.push((id, 1));
+        }
+    }
 }
 
 /// Which bytes of a file a process has had, and when.
@@ -115,6 +133,7 @@ impl Slots {
                 process,
                 costs: Costs::default(),
                 opens: 0,
+                call_sites: Vec::new(),
                 appends: false,
                 synced: false,
                 direct: false,

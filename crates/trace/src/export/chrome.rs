@@ -125,7 +125,10 @@ fn put_event(
         Target::View { view, position } => write!(out, "\"view\":{},\"position\":{position},", view.0)?,
         Target::Peer { rank } => write!(out, "\"peer\":{rank},")?,
         Target::Server { server, offset } => write!(out, "\"server\":{server},\"offset\":{offset},")?,
-        Target::Mark { number, .. } => write!(out, "\"number\":{number},")?,
+        Target::Mark { number, .. } => match tables.call_site_of_event(event) {
+            Some(site) => write!(out, "\"call_site\":{},", Json(&site.to_string()))?,
+            None => write!(out, "\"number\":{number},")?,
+        },
     }
     if event.operation != 0 {
         write!(out, "\"operation\":{},", event.operation)?;

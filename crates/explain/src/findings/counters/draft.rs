@@ -205,6 +205,7 @@ impl Draft {
             processes: processes.into_iter().take(NAMED).collect(),
             detail: self.detail,
             opened: Flags::NONE,
+            call_sites: Vec::new(),
             gains: Vec::new(),
             counters: Some(self.counters),
         })
