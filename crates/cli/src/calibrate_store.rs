@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
+use pio_layout::{Datatype, View};
 use pio_machine::{
     Bandwidth, CallCost, Duration, IoNodePlacement, IoNodes, Link, Machine, Service, Spreads, Storage,
 };
@@ -39,15 +40,15 @@ const ON_ONE_SERVER: StripingHints = StripingHints { factor: 1, unit: 0 };
 
 /// Above the numbers in the file, behind what is said of the machine itself.
 pub(crate) const HOW_MEASURED: &str = "\n\
-    storage: 8-byte and 1 MiB requests of one client to one server of the store, there and back, without the client's\n\
-    processor time, which is that of calls.read and calls.write. The way to the server is part of its time, unless\n\
-    messages between nodes were measured, too: then it is that of network.link.\n\
+    storage: 8-byte and 1 MiB requests of one client to one server of the store (of several clients to all servers, if they\n\
+    share cores), there and back, without the client's processor time, which is that of calls.read and calls.write. The way\n\
+    to the server is part of its time, unless messages between nodes were measured, too: then it is that of network.link.\n\
     storage.begin: what the first write to a new file takes longer than the next, to all servers at once.\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8\n\
     bytes cost what they do where as many clients as cores, and twice as many, make them of all servers in turn, in the\n\
-    middle of both; storage.io.wake: what one takes longer that finds the server asleep, or half of that if by then the\n\
-    client is, too. calls.new-pages: what the first writes to pages\n\
-    take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
+    middle of both; storage.pieces: what 1 MiB takes longer there that lies in pieces of 4 KiB, or 256 bytes;\n\
+    storage.io.wake: what a request takes longer that finds the server asleep, or half of that if by then the client is, too.\n\
+    calls.new-pages: what the first writes to pages take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
     calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
 
 /// Puts the files of a measured machine on the servers of the store that a file describes.
@@ -72,15 +73,17 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         let begin = begins(store, &format!("{path}-new"))?;
         Ok((write, read, shared, opens(store, &path)?, resizes(store, &path)?, begin))
     });
-    store.remove(&path)?;
+    let removed = store.remove(&path);
     let (mut write, mut read, shared, (open, close), resize, begin) = measured?;
+    removed?;
     let (mut wake, mut pieces) = (Duration::ZERO, None);
     machine.calls.sync = Some(syncs(store, &path)?);
     if let Some((woken, crowd)) = shared {
         wake = woken;
         // A request has two ways, and two switches that the scheduler counts.
         let switches = 2.0 * machine.nodes.switch.seconds();
-        let servers = f64::from(store.servers());
+        // As many as a large request goes to.
+        let servers = (LARGE_BYTES as u64).div_ceil(store.strip_bytes()).min(store.servers().into()) as f64;
         write = in_crowd(crowd.took(Kind::Write), crowd.took(Kind::LargeWrite), servers, switches);
         read = in_crowd(crowd.took(Kind::Read), crowd.took(Kind::LargeRead), servers, switches);
         pieces = Some(crowd.pieces());
@@ -166,8 +169,8 @@ impl Requests {
     }
 }
 
-/// Requests as many clients make them, the large one to all servers at once: processor time of all, of which the `switches` of each
-/// server's request are counted elsewhere.
+/// Requests as many clients make them, the large one to so many servers at once: processor time of all, of which the `switches`
+/// of each server's request are counted elsewhere.
 fn in_crowd(small: Took, large: Took, servers: f64, switches: f64) -> Requests {
     let small = Took { all: (small.all - switches).max(small.own), ..small };
     let others = (servers - 1.0) * (small.all - small.own);
@@ -211,19 +214,30 @@ fn time_to_wake(file: &StoreFile, awake: f64) -> Result<Duration> {
 
 /// What the first write to a new file takes longer than the next, on all servers at once.
 fn begins(store: &Store, path: &str) -> Result<Duration> {
-    let row = vec![1_u8; store.strip_bytes() as usize * store.servers() as usize];
+    let (servers, strip) = (u64::from(store.servers()), store.strip_bytes());
+    let small = SMALL_BYTES as u64;
+    let a_piece_a_server = |from| -> Result<View> {
+        let pieces = Datatype::vector(servers, small, i64::try_from(strip)?, &Datatype::bytes(1))?;
+        Ok(View::new(from, 1, pieces)?)
+    };
+    // Both are to new pages.
+    let (first, next) =
+        (a_piece_a_server(0)?, a_piece_a_server(SMALL_APART.div_ceil(strip) * strip * servers)?);
+    let data = vec![1_u8; servers as usize * SMALL_BYTES];
     let mut seconds = Vec::new();
     for _ in 0..BEGINS {
         let file = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default())?;
-        let write = |index: u64| -> Result<f64> {
+        let write = |view: &View| -> Result<f64> {
+            // No server is asleep.
+            file.size()?;
             let start = Instant::now();
-            file.write_at(index * row.len() as u64, &row)?;
+            file.write(view, 0..servers * small, &&data[..])?;
             Ok(start.elapsed().as_secs_f64())
         };
-        // Both are to new pages.
-        let written = write(0).and_then(|first| Ok(first - write(1)?));
-        store.remove(path)?;
+        let written = write(&first).and_then(|first| Ok(first - write(&next)?));
+        let removed = store.remove(path);
         seconds.push(written?);
+        removed?;
     }
     Ok(Duration::from_seconds(middle(seconds).max(0.0)))
 }

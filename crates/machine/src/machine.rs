@@ -112,7 +112,7 @@ pub enum Storage {
         close: Duration,
         /// Time the directory server is busy with one change of a file's size.
         resize: Duration,
-        /// How much longer the first write to a file takes each of its servers, after it was opened or synced: a server may note
+        /// How much longer the first write to a file takes each of its servers, after it was made or made durable: a server may note
         /// on its disk, before it writes, that what it knows of the file's bytes may soon be wrong.
         begin: Duration,
         /// What pieces cost of requests that name many; if nothing is said, callers nothing, and servers as much as `nodes.copy`.

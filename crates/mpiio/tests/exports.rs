@@ -54,7 +54,8 @@ fn the_recorder_exports_no_data() {
 }
 
 /// What programs call by its name: `crates/record/c/pio_mark.h`.
-const FOR_PROGRAMS: [&str; 3] = ["pio_mark", "pio_phase_begin", "pio_phase_end"];
+const FOR_PROGRAMS: [&str; 5] =
+    ["pio_call_site_begin", "pio_call_site_end", "pio_mark", "pio_phase_begin", "pio_phase_end"];
 
 /// Every function that the sources define for others to call is exported, some that are `known` among them, and nothing
 /// else is: what the files of a library call of each other has a name with `pio_`, what our libraries call of each other

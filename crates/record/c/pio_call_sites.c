@@ -3,8 +3,9 @@
  * An interpreter tells its audit hooks (PEP 578) of every file that Python code is about to open. Ours looks at the frames of
  * the thread, and leaves the line for the hook of open(), which comes next. A hook in Python could do the same, but is code
  * that the interpreter runs in the midst of the program's: signal handlers and other threads would have their turn within it,
- * it takes a frame of the recursion limit, and debuggers see it. This one runs no Python code and keeps no object. It calls
- * what is the same in all versions from 3.9 on; in older ones, and in other interpreters, there are no call sites.
+ * it takes a frame of the recursion limit, and debuggers see it. This one runs no Python code and keeps no object: not even
+ * garbage is collected meanwhile. It calls what is the same in all versions from 3.9 on; in older ones, and in other
+ * interpreters, there are no call sites.
  *
  * Python does not tell of what a library opens by itself, in C: such an open has a call site only within a function that
  * our sitecustomize wraps (pio_call_site_begin). */
@@ -12,6 +13,7 @@
 #include "pio_frames.h"
 #include "pio_mark.h"
 #include "pio_marks.h"
+#include "pio_process.h"
 #include "pio_writer.h"
 
 #include <errno.h>
@@ -33,6 +35,8 @@ static struct {
     char *(*bytes)(object *bytes);
     void (*clear_error)(void);
     void (*release)(object *object);
+    int (*keep_garbage)(void); /* whether it was collected; from 3.10 on, and only 3.11 makes objects of frames that are asked for */
+    int (*collect_garbage)(void);
 } python;
 static const char *function_name;
 
@@ -59,7 +63,7 @@ struct call_site pio_take_call_site(const char *name) {
     if (LIKELY(next.path == 0))
         return next.outer;
     /* What was told of may not have been opened in the end: then this is another file. */
-    struct call_site site = next.path == id_of_path(name) ? next.site : next.outer;
+    struct call_site site = name != NULL && next.path == id_of_path(name) ? next.site : next.outer;
     next.path = 0;
     return site;
 }
@@ -101,6 +105,7 @@ static struct call_site find_call_site(void) {
     frames.rank = NO_FRAME;
     frames.is_settled = false;
     frames.library[0] = frames.standard[0] = frames.opener[0] = 0;
+    bool collects = python.keep_garbage != NULL && python.collect_garbage != NULL && python.keep_garbage() != 0;
     object *own = NULL; /* the frame, if it is to be released */
     object *frame = python.frame();
     for (int depth = 0; frame != NULL && depth < MOST_FRAMES; depth++) {
@@ -112,6 +117,8 @@ static struct call_site find_call_site(void) {
     }
     if (own != NULL)
         python.release(own);
+    if (collects)
+        python.collect_garbage();
     char text[MOST_CALL_SITE_BYTES];
     size_t length = pio_name_call_site(&frames, text);
     if (length == 0)
@@ -123,18 +130,57 @@ static struct call_site find_call_site(void) {
 static const char *path_of(object *arguments) {
     object *path = python.item(arguments, 0);
     const char *text = path == NULL ? NULL : python.text(path);
-    if (text != NULL || path == NULL)
+    if (text != NULL)
         return text;
     python.clear_error();
+    if (path == NULL)
+        return NULL;
     text = python.bytes(path);
     if (text == NULL)
         python.clear_error();
     return text;
 }
 
+/* Python's allocator, of which there is one before the interpreter starts, and another one afterwards, if it is to find errors
+ * (`python -X dev`): that one takes the memory of an audit hook for damaged, as it did not give it. */
+struct allocator {
+    void *own;
+    void *(*give)(void *own, size_t bytes);
+    void *(*give_empty)(void *own, size_t count, size_t bytes);
+    void *(*resize)(void *own, void *memory, size_t bytes);
+    void (*take_back)(void *own, void *memory);
+};
+enum { RAW = 0 }; /* PYMEM_DOMAIN_RAW */
+static void (*get_allocator)(int domain, struct allocator *allocator);
+static void (*set_allocator)(int domain, struct allocator *allocator);
+static struct allocator beneath;
+static void *memory_of_hook;
+
+static void *give_for_hook(void *own, size_t bytes) {
+    return memory_of_hook = beneath.give(own, bytes);
+}
+
+static void take_back_but_for_hook(void *own, void *memory) {
+    if (memory != memory_of_hook)
+        beneath.take_back(own, memory);
+}
+
+/* The hooks are about to be forgotten. */
+static void keep_memory_of_hook(void) {
+    struct allocator ours;
+    get_allocator(RAW, &ours);
+    if (ours.take_back == take_back_but_for_hook)
+        return;
+    beneath = ours;
+    ours.take_back = take_back_but_for_hook;
+    set_allocator(RAW, &ours);
+}
+
 /* Never refuses anything. */
 static int hear_event(const char *event, object *arguments, void *data) {
     (void)data;
+    if (UNLIKELY(strcmp(event, "cpython._PySys_ClearAuditHooks") == 0))
+        keep_memory_of_hook();
     if (LIKELY(strcmp(event, "open") != 0) || !recording())
         return 0;
     int saved = errno;
@@ -149,17 +195,21 @@ static int hear_event(const char *event, object *arguments, void *data) {
     return 0;
 }
 
-EXPORT void pio_call_site_begin(void) {
-    if (next.depth++ > 0 || python.frame == NULL || !recording())
-        return;
-    int saved = errno;
-    meet_thread();
-    next.outer = find_call_site();
-    errno = saved;
+/* Returns how deep the thread was before, which is to be handed to the end. */
+EXPORT uint32_t pio_call_site_begin(void) {
+    uint32_t before = next.depth++;
+    if (before == 0 && python.frame != NULL && recording()) {
+        int saved = errno;
+        meet_thread();
+        next.outer = find_call_site();
+        errno = saved;
+    }
+    return before;
 }
 
-EXPORT void pio_call_site_end(void) {
-    if (next.depth > 0 && --next.depth == 0)
+EXPORT void pio_call_site_end(uint32_t before) {
+    next.depth = before;
+    if (before == 0)
         next.outer.id = 0;
 }
 
@@ -167,8 +217,9 @@ EXPORT void pio_call_site_end(void) {
 
 void pio_watch_python(void) {
     int (*add)(audit_hook *, void *) = (__typeof__(add))dlsym(RTLD_DEFAULT, "PySys_AddAuditHook");
-    const char *wanted = getenv("PIOSCOPE_CALL_SITES");
-    if (add == NULL || (wanted != NULL && strcmp(wanted, "no") == 0))
+    get_allocator = (__typeof__(get_allocator))dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
+    set_allocator = (__typeof__(set_allocator))dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+    if (add == NULL || get_allocator == NULL || set_allocator == NULL || strcmp(pio_call_sites_wanted, "no") == 0)
         return;
     bool has_all = FIND(frame, "PyEval_GetFrame") && FIND(back, "PyFrame_GetBack") && FIND(code, "PyFrame_GetCode") &&
                    FIND(line, "PyFrame_GetLineNumber") && FIND(attribute, "PyObject_GetAttrString") &&
@@ -176,7 +227,18 @@ void pio_watch_python(void) {
                    FIND(clear_error, "PyErr_Clear") && FIND(release, "Py_DecRef");
     /* From Python 3.11 on, which has this constant, code knows its function's name with that of its class. */
     function_name = dlsym(RTLD_DEFAULT, "Py_Version") == NULL ? "co_name" : "co_qualname";
+    python.keep_garbage = (__typeof__(python.keep_garbage))dlsym(RTLD_DEFAULT, "PyGC_Disable");
+    python.collect_garbage = (__typeof__(python.collect_garbage))dlsym(RTLD_DEFAULT, "PyGC_Enable");
+    if (!has_all) {
+        python.frame = NULL;
+        return;
+    }
+    struct allocator ours;
+    get_allocator(RAW, &beneath);
+    ours = beneath;
+    ours.give = give_for_hook;
+    set_allocator(RAW, &ours);
     /* May be called before the interpreter starts; tells of all its threads. */
-    if (has_all)
-        (void)add(hear_event, NULL);
+    (void)add(hear_event, NULL);
+    set_allocator(RAW, &beneath);
 }

@@ -14,7 +14,7 @@ struct call_site {
 /* When the process starts: has its Python, if it is a Python process, tell of what it opens. */
 void pio_watch_python(void);
 
-/* The call site of an open that has returned, by the name that it was given. Asked for once an open. */
+/* The call site of an open that has returned, by the name that it was given, NULL if it failed. Asked for once an open. */
 struct call_site pio_take_call_site(const char *name);
 
 /* In a forked child, whose spool has no names yet. */

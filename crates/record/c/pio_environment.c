@@ -87,7 +87,7 @@ size_t pio_environment_bytes(char *const *from) {
         list += value == NULL ? 0 : strlen(value) + 1;
     }
     size_t names = 256; /* of the variables and their ends */
-    return (count_of(from) + 8) * sizeof(char *) + list + 2 * (strlen(pio_own_libraries) + strlen(pio_others_libraries)) +
+    return (count_of(from) + 9) * sizeof(char *) + list + 2 * (strlen(pio_own_libraries) + strlen(pio_others_libraries)) +
            PIO_SANITIZER_BYTES * 2 + strlen(pio_path_rules) + strlen(pio_spool_folder) + 2 * strlen(pio_others_folder) + names;
 }
 
@@ -99,7 +99,7 @@ static char *put_variable(char **text, const char *name, const char *value) {
 
 char **pio_build_environment(char *const *from, struct pio_program *program, void *memory) {
     char **made = memory;
-    char *text = (char *)(made + count_of(from) + 8);
+    char *text = (char *)(made + count_of(from) + 9);
     const char *preload = NULL;
     for (size_t i = 0; i < count_of(from); i++) {
         const char *value = after_name(from[i], "LD_PRELOAD");
@@ -108,7 +108,7 @@ char **pio_build_environment(char *const *from, struct pio_program *program, voi
         if (value == NULL && after_name(from[i], "PIOSCOPE_SPOOL") == NULL &&
             after_name(from[i], "PIOSCOPE_PRELOAD") == NULL && after_name(from[i], "PIOSCOPE_OTHERS") == NULL &&
             after_name(from[i], "PIOSCOPE_OTHERS_PRELOAD") == NULL && after_name(from[i], "PIOSCOPE_PATHS") == NULL &&
-            after_name(from[i], "PIOSCOPE_FIRST") == NULL)
+            after_name(from[i], "PIOSCOPE_FIRST") == NULL && after_name(from[i], "PIOSCOPE_CALL_SITES") == NULL)
             *made++ = from[i];
     }
     const char *folder = pio_spool_folder, *libraries = pio_own_libraries;
@@ -149,6 +149,7 @@ char **pio_build_environment(char *const *from, struct pio_program *program, voi
         *made++ = put_variable(&text, "PIOSCOPE_OTHERS_PRELOAD", pio_others_libraries);
     }
     *made++ = put_variable(&text, "PIOSCOPE_PATHS", pio_path_rules);
+    *made++ = put_variable(&text, "PIOSCOPE_CALL_SITES", pio_call_sites_wanted);
     if (sanitizer[0] != 0)
         *made++ = put_variable(&text, "PIOSCOPE_FIRST", sanitizer);
     *made = NULL;

@@ -232,6 +232,7 @@ static void before_shell(void) {
         setenv("PIOSCOPE_SPOOL", pio_spool_folder, 1);
         setenv("PIOSCOPE_PRELOAD", pio_own_libraries, 1);
         setenv("PIOSCOPE_PATHS", pio_path_rules, 1);
+        setenv("PIOSCOPE_CALL_SITES", pio_call_sites_wanted, 1);
         if (getenv("LD_PRELOAD") == NULL)
             setenv("LD_PRELOAD", pio_own_libraries, 1);
     }

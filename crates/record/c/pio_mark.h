@@ -21,7 +21,7 @@ void pio_phase_end(struct pio_phase phase);
 
 /* From begin to end, in one thread that holds Python's lock at begin: what it opens there, and Python does not know of, was opened
  * by the line of Python code that is running at begin. Within each other, the outermost counts. */
-void pio_call_site_begin(void);
-void pio_call_site_end(void);
+uint32_t pio_call_site_begin(void);
+void pio_call_site_end(uint32_t before);
 
 #endif

@@ -22,7 +22,7 @@ __attribute__((noinline)) void pio_finish_open(const struct pioscope_span *span,
                                                const char *name, int fd, int flags) {
     int saved = errno;
     uint64_t end_ns = end_of(span);
-    struct call_site site = pio_take_call_site(name);
+    struct call_site site = pio_take_call_site(fd >= 0 ? name : NULL);
     /* O_SYNC has the bit of O_DSYNC too. */
     uint32_t opened = (flags & O_APPEND ? PIO_APPEND : 0) | (flags & O_DSYNC ? PIO_SYNC : 0) |
                       (flags & O_DIRECT ? PIO_DIRECT : 0);

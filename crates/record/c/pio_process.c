@@ -22,6 +22,7 @@
 
 char pio_spool_folder[PATH_MAX];
 char pio_path_rules[16384];
+char pio_call_sites_wanted[4];
 char pio_own_libraries[4096];
 char pio_own_sanitizer[512];
 char pio_others_folder[PATH_MAX], pio_others_libraries[4096];
@@ -59,6 +60,7 @@ __attribute__((noinline)) bool pio_start(void) {
             } else {
                 strcpy(pio_spool_folder, folder);
                 keep_variable("PIOSCOPE_PATHS", pio_path_rules, sizeof pio_path_rules);
+                keep_variable("PIOSCOPE_CALL_SITES", pio_call_sites_wanted, sizeof pio_call_sites_wanted);
                 keep_variable("PIOSCOPE_PRELOAD", pio_own_libraries, sizeof pio_own_libraries);
                 keep_variable("PIOSCOPE_FIRST", pio_own_sanitizer, sizeof pio_own_sanitizer);
                 keep_variable("PIOSCOPE_OTHERS", pio_others_folder, sizeof pio_others_folder - 300);

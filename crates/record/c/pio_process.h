@@ -11,6 +11,7 @@
 
 extern char pio_spool_folder[PATH_MAX];
 extern char pio_path_rules[16384];   /* of PIOSCOPE_PATHS */
+extern char pio_call_sites_wanted[4]; /* of PIOSCOPE_CALL_SITES: yes or no */
 extern char pio_own_libraries[4096]; /* of PIOSCOPE_PRELOAD: what is to be in LD_PRELOAD */
 extern char pio_own_sanitizer[512];  /* of PIOSCOPE_FIRST: what was put before them for this program alone */
 /* The same for processes of other users, who may not reach those: a folder to which all may write, and libraries there. */

@@ -46,8 +46,10 @@ class _Recorder:
             functions.pio_phase_begin.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
             functions.pio_phase_begin.restype = Phase
             functions.pio_phase_end.argtypes = [Phase]
-            functions.pio_call_site_begin.argtypes = functions.pio_call_site_end.argtypes = []
-            functions.pio_phase_end.restype = functions.pio_call_site_begin.restype = functions.pio_call_site_end.restype = None
+            functions.pio_call_site_begin.argtypes = []
+            functions.pio_call_site_begin.restype = ctypes.c_uint32
+            functions.pio_call_site_end.argtypes = [ctypes.c_uint32]
+            functions.pio_phase_end.restype = functions.pio_call_site_end.restype = None
             cls.found = functions
         return cls.found
 
@@ -86,11 +88,13 @@ def _wrap(owner, name, phase):
     @functools.wraps(function)
     def wrapper(*arguments, **keywords):
         going = label and _Phase(label, next(calls))
-        recorder.pio_call_site_begin()
+        depth = None
         try:
+            depth = recorder.pio_call_site_begin()
             return function(*arguments, **keywords)
         finally:
-            recorder.pio_call_site_end()
+            if depth is not None:
+                recorder.pio_call_site_end(depth)
             if going:
                 going.end()
 

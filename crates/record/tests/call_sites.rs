@@ -292,6 +292,9 @@ fn the_program_runs_as_it_would_alone() {
             .output()
             .expect("the program runs");
         assert!(alone.status.success(), "{name}: {}", String::from_utf8_lossy(&alone.stderr));
+        // With the allocator that finds memory which it did not give.
+        let (printed, job) = self::scene(name).expect("as before").record("-X dev odd.py", true);
+        assert!(job.outcome.status.success(), "{name}: {printed}");
         let (printed, job) = scene.record("odd.py", true);
         assert_eq!(printed, String::from_utf8_lossy(&alone.stdout), "{name}");
         assert!(job.outcome.status.success(), "{name}");

@@ -62,14 +62,16 @@ pub(crate) fn most_of(found: &Explanation, time: &MarkedTime) -> Option<String> 
     Some(share(&named, tally.time_ns, time.moved.all().time_ns))
 }
 
-/// In which phases most of the time of a line's calls was: `batch wait 1.2 s, 90 %`. Phases that have others within them only
-/// where there are none else.
+/// In which phase most of the time of a line's calls was: `batch wait 1.2 s, 90 %`. One that has no others within it, if it has
+/// half of the time.
 fn most_within(found: &Explanation, one: &CallSiteStatistics) -> Option<String> {
     let names = &found.marked.names;
     let is_outer = |name: usize| names.get(name).is_some_and(|name| !name.sum.within_ns.is_empty());
+    let all_ns = one.all().time_ns;
+    let is_inner = |name: usize, ns: u64| !is_outer(name) && ns >= all_ns / 2;
     let most =
-        one.within_ns.iter().max_by_key(|(name, ns)| (!is_outer(*name), *ns, std::cmp::Reverse(*name)))?;
-    Some(share(&escape::shorten(&names.get(most.0)?.name, 16), most.1, one.all().time_ns))
+        one.within_ns.iter().max_by_key(|(name, ns)| (is_inner(*name, *ns), *ns, std::cmp::Reverse(*name)))?;
+    Some(share(&escape::shorten(&names.get(most.0)?.name, 16), most.1, all_ns))
 }
 
 fn share(what: &str, time_ns: u64, of_ns: u64) -> String {

@@ -18,7 +18,7 @@ pub struct CallSite<'a> {
     pub line: u64,
     /// The function that the line is in: `<module>` for none.
     pub function: &'a str,
-    /// The library that the line called and that opened the file; none if it opened it itself.
+    /// The library that the line called and that opened the file; none if it opened it itself, or a library did in C.
     pub library: Option<&'a str>,
 }
 

@@ -144,13 +144,26 @@ fn calls_of_version_10() -> Vec<Event> {
     events
 }
 
+/// Opens that say which line of a program they are at, beside one that does not.
+fn calls_of_version_11() -> Vec<Event> {
+    let site = |name, number| Target::Mark { name: MarkNameId(name), number };
+    [site(0, 12), Target::None, site(1, u64::MAX)]
+        .into_iter()
+        .zip(0..)
+        .map(|(target, i)| Event { target, start_ns: 1000 * i, ..event(0) })
+        .collect()
+}
+
 /// What the tables of a file of version 2 or later hold.
 fn tables_of(name: &str) -> Tables {
-    if matches!(name, "version-9.pio" | "version-10.pio") { tables_of_version_9() } else { tables() }
+    match name {
+        "version-9.pio" | "version-10.pio" | "version-11.pio" => tables_of_version_9(),
+        _ => tables(),
+    }
 }
 
 /// What the files of version 2 and later hold, oldest first.
-fn later_versions() -> [(&'static str, Vec<Event>); 9] {
+fn later_versions() -> [(&'static str, Vec<Event>); 10] {
     [
         ("version-2.pio", calls_of_version_2()),
         ("version-3.pio", calls_of_version_3()),
@@ -161,6 +174,7 @@ fn later_versions() -> [(&'static str, Vec<Event>); 9] {
         ("version-8.pio", calls_of_version_8()),
         ("version-9.pio", calls_of_version_9()),
         ("version-10.pio", calls_of_version_10()),
+        ("version-11.pio", calls_of_version_11()),
     ]
 }
 

@@ -15,11 +15,10 @@ use super::{LARGE_BYTES, SMALL_APART, SMALL_BYTES, Took, middle};
 use crate::measured::processor_seconds;
 
 const MOST_CLIENTS: usize = 16;
-/// Rounds, what lies before each, and the requests of each client in it.
-const ROUNDS: u64 = 15;
+/// What lies before each round, and how often small and large requests are made.
 const PAUSE: Duration = Duration::from_millis(1);
-const SMALL_CALLS: u64 = 125;
-const LARGE_CALLS: u64 = 2;
+const SMALL: Rounds = Rounds { count: 15, calls: 125 };
+const LARGE: Rounds = Rounds { count: 9, calls: 1 };
 /// Where large requests begin in a file.
 const LARGE_FROM: u64 = 64 << 20;
 /// Pieces of a large request, with as much between them.
@@ -59,10 +58,6 @@ impl Kind {
         Kind::FineWrite,
         Kind::FineRead,
     ];
-
-    fn calls(self) -> u64 {
-        if (self as usize) < SMALL_KINDS { SMALL_CALLS } else { LARGE_CALLS }
-    }
 }
 
 /// Processor time of requests, the client's and the servers', by kind.
@@ -102,14 +97,16 @@ impl Crowd {
     }
 }
 
-/// As many clients as cores, and twice as many, make requests; of each what lies in the middle. Which cores the servers' threads
+/// As many clients as cores, and twice as many, but 16 at most, make requests; of each what lies in the middle. Which cores the servers' threads
 /// find beside their clients, and how soon, differs from run to run, and no less in programs.
 pub(super) fn measure(description: &Path, path: &str) -> Result<Crowd> {
     let cores = thread::available_parallelism()?.get();
-    let of = |clients: usize| requests_of(clients.min(MOST_CLIENTS), cores, description, path);
-    let (few, many) = (of(cores)?, of(2 * cores)?);
+    let of = |clients: usize| requests_of(clients, cores, description, path);
+    let (few, many) = (cores.min(MOST_CLIENTS), (2 * cores).min(MOST_CLIENTS));
+    let few_took = of(few)?;
+    let many_took = if many > few { of(many)? } else { few_took };
     Ok(Crowd(Kind::ALL.map(|kind| {
-        let (few, many) = (few.took(kind), many.took(kind));
+        let (few, many) = (few_took.took(kind), many_took.took(kind));
         Took { all: f64::midpoint(few.all, many.all), own: f64::midpoint(few.own, many.own) }
     })))
 }
@@ -151,17 +148,20 @@ impl Client {
     /// and before each the clients meet, as programs do between their calls: by then threads sleep, and some were moved.
     fn requests(&self, meet: &Barrier) -> Result<Crowd> {
         let mut data = vec![1; 2 * LARGE_BYTES];
-        let mut took = Kind::ALL.map(|_| Rounds::default());
+        let mut took = Kind::ALL.map(|_| Means::default());
         // Large requests are from another time: after them, threads are elsewhere.
         let (small, large) = Kind::ALL.split_at(SMALL_KINDS);
-        let rounds =
-            [small, large].into_iter().flat_map(|kinds| (0..ROUNDS).map(move |round| (kinds, round)));
-        for (kinds, round) in rounds {
-            for kind in kinds.iter().copied() {
-                // Who fails meets the others all the same.
+        for (kinds, rounds) in [(small, SMALL), (large, LARGE)] {
+            for (round, kind) in
+                (0..rounds.count).flat_map(|round| kinds.iter().map(move |kind| (round, *kind)))
+            {
                 meet.wait();
+                // Who fails meets the others all the same, and asks for no more.
+                if took.iter().any(|took| took.failed.is_some()) {
+                    continue;
+                }
                 thread::sleep(PAUSE);
-                let calls = round * kind.calls()..(round + 1) * kind.calls();
+                let calls = round * rounds.calls..(round + 1) * rounds.calls;
                 took[kind as usize].add(calls, |index| self.request(kind, index, &mut data));
             }
         }
@@ -198,9 +198,10 @@ impl Client {
     /// Where in the file a request is: in a page of its own, on another server than the one before.
     fn place(&self, index: u64) -> u64 {
         let (servers, strip) = (u64::from(self.store.servers()), self.store.strip_bytes());
-        let pages = (strip / SMALL_APART).max(1);
+        // A strip has several pages, or a page of a server's part several strips.
+        let (pages, strips) = ((strip / SMALL_APART).max(1), SMALL_APART.div_ceil(strip));
         let (page, server) = (index / servers, index % servers);
-        (page / pages * servers + server) * strip + page % pages * SMALL_APART
+        (page / pages * strips * servers + server) * strip + page % pages * SMALL_APART
     }
 }
 
@@ -217,15 +218,23 @@ impl Drop for Client {
     }
 }
 
+/// How often requests of a kind are made.
+#[derive(Clone, Copy)]
+struct Rounds {
+    count: u64,
+    /// Of each client in a round.
+    calls: u64,
+}
+
 /// What requests of one kind took, in the mean of each round.
 #[derive(Default)]
-struct Rounds {
+struct Means {
     all: Vec<f64>,
     own: Vec<f64>,
     failed: Option<anyhow::Error>,
 }
 
-impl Rounds {
+impl Means {
     fn add(&mut self, mut calls: Range<u64>, call: impl FnMut(u64) -> Result<()>) {
         let count = (calls.end - calls.start) as f64;
         let (start, worked) = (Instant::now(), processor_seconds());

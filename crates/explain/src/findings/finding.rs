@@ -156,7 +156,7 @@ pub struct Finding {
     /// How many processes there are in all.
     pub process_count: u64,
     /// The lines of the program that opened the files, those that took most first, as far as they are known: of a file that a
-    /// process opened at several, by how often it did so at each.
+    /// process opened at several, by how often it did so at each; the rest, of opens whose line is not known, is nobody's.
     pub call_sites: Vec<Involved<CallSiteId>>,
     /// What else is known.
     pub detail: Detail,
@@ -398,7 +398,9 @@ impl Draft {
     }
 
     fn add_call_sites(&mut self, slot: &Slot, cost: &Cost) {
-        let opens: u64 = slot.call_sites.iter().map(|(_, opens)| opens).sum();
+        // Of opens without a line nobody knows where they are.
+        let known: u64 = slot.call_sites.iter().map(|(_, opens)| opens).sum();
+        let opens = slot.opens.max(known);
         for (site, count) in &slot.call_sites {
             let part =
                 |amount: u64| (u128::from(amount) * u128::from(*count) / u128::from(opens.max(1))) as u64;

@@ -539,7 +539,7 @@ impl Engine<'_> {
         let file = &mut self.files[file as usize];
         let bytes = std::mem::take(&mut file.dirty_bytes);
         file.dirty = Pages::default();
-        file.begun.clear();
+        file.begun.retain(|_, begun| *begun > self.now);
         if let Storage::Shared(costs) = &self.machine.storage {
             let moving = costs.sync.bandwidth.time_of(bytes).picoseconds();
             let time = Duration::from_picoseconds(costs.sync.request.picoseconds().saturating_add(moving));
