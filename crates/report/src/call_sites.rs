@@ -69,8 +69,10 @@ fn most_within(found: &Explanation, one: &CallSiteStatistics) -> Option<String> 
     let is_outer = |name: usize| names.get(name).is_some_and(|name| !name.sum.within_ns.is_empty());
     let all_ns = one.all().time_ns;
     let is_inner = |name: usize, ns: u64| !is_outer(name) && ns >= all_ns / 2;
-    let most =
-        one.within_ns.iter().max_by_key(|(name, ns)| (is_inner(*name, *ns), *ns, std::cmp::Reverse(*name)))?;
+    let most = one
+        .within_ns
+        .iter()
+        .max_by_key(|(name, ns)| (is_inner(*name, *ns), *ns, std::cmp::Reverse(*name)))?;
     Some(share(&escape::shorten(&names.get(most.0)?.name, 16), most.1, all_ns))
 }
 
