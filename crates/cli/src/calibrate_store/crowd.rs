@@ -97,8 +97,8 @@ impl Crowd {
     }
 }
 
-/// As many clients as cores, and twice as many, but 16 at most, make requests; of each what lies in the middle. Which cores the servers' threads
-/// find beside their clients, and how soon, differs from run to run, and no less in programs.
+/// As many clients as cores, and twice as many, but 16 at most, make requests; of each what lies in the middle. Which cores the
+/// servers' threads find beside their clients, and how soon, differs from run to run, and no less in programs.
 pub(super) fn measure(description: &Path, path: &str) -> Result<Crowd> {
     let cores = thread::available_parallelism()?.get();
     let of = |clients: usize| requests_of(clients, cores, description, path);
