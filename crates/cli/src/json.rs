@@ -9,6 +9,7 @@ pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod machines;
 mod marked;
+mod moved;
 pub(crate) mod predict;
 pub(crate) mod store;
 

@@ -3,6 +3,7 @@
 use pio_explain::{CallSiteId, CallSiteStatistics, Explanation, MarkedTime};
 use serde::Serialize;
 
+use super::moved::Moved;
 use super::seconds;
 
 /// A line of the program, and what was done through what it opened.
@@ -12,13 +13,8 @@ pub(super) struct CallSite<'e> {
     place: Place<'e>,
     open_calls: u64,
     open_time_s: f64,
-    read_from_memory_bytes: u64,
-    read_from_memory_time_s: f64,
-    read_from_storage_bytes: u64,
-    read_from_storage_time_s: f64,
-    write_bytes: u64,
-    write_time_s: f64,
-    other_time_s: f64,
+    #[serde(flatten)]
+    moved: Moved,
     time_s: f64,
     within: Vec<Within<'e>>,
 }
@@ -81,13 +77,7 @@ fn call_site<'e>(found: &'e Explanation, one: &'e CallSiteStatistics) -> CallSit
         place: Place::of(one.call_site()),
         open_calls: one.opens.count,
         open_time_s: one.opens.time_s(),
-        read_from_memory_bytes: one.moved.from_memory.bytes,
-        read_from_memory_time_s: one.moved.from_memory.time_s(),
-        read_from_storage_bytes: one.moved.from_storage.bytes,
-        read_from_storage_time_s: one.moved.from_storage.time_s(),
-        write_bytes: one.moved.written.bytes,
-        write_time_s: one.moved.written.time_s(),
-        other_time_s: one.moved.other.time_s(),
+        moved: Moved::of(&one.moved),
         time_s: one.all().time_s(),
         within: within.collect(),
     }

@@ -4,6 +4,7 @@ use pio_explain::{Explanation, MarkedName, MarkedTime, OnFileSystem};
 use serde::Serialize;
 
 use super::call_sites::{self, Line};
+use super::moved::Moved;
 use super::seconds;
 
 /// The files on one file system.
@@ -48,13 +49,8 @@ struct Time<'e> {
     time_s: f64,
     longest_s: f64,
     within: Vec<Within<'e>>,
-    read_from_memory_bytes: u64,
-    read_from_memory_time_s: f64,
-    read_from_storage_bytes: u64,
-    read_from_storage_time_s: f64,
-    write_bytes: u64,
-    write_time_s: f64,
-    other_time_s: f64,
+    #[serde(flatten)]
+    moved: Moved,
     call_sites: Vec<Line<'e>>,
 }
 
@@ -111,13 +107,7 @@ fn time<'e>(found: &'e Explanation, of: &MarkedTime) -> Time<'e> {
         time_s: seconds(of.time_ns),
         longest_s: seconds(of.longest_ns),
         within: within.collect(),
-        read_from_memory_bytes: of.moved.from_memory.bytes,
-        read_from_memory_time_s: of.moved.from_memory.time_s(),
-        read_from_storage_bytes: of.moved.from_storage.bytes,
-        read_from_storage_time_s: of.moved.from_storage.time_s(),
-        write_bytes: of.moved.written.bytes,
-        write_time_s: of.moved.written.time_s(),
-        other_time_s: of.moved.other.time_s(),
+        moved: Moved::of(&of.moved),
         call_sites: call_sites::of_phase(found, of),
     }
 }
