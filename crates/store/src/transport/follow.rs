@@ -14,19 +14,24 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 /// move costs more than many requests.
 const PATIENCE: u32 = 2;
 const MOST_PATIENCE: u32 = 1024;
+/// After so many requests at one processor no processor is idle that the kernel takes the two apart for: what parts them next is
+/// its balance of loads, once in a while.
+const SETTLED: u32 = 64;
 
 /// What the thread of a connection knows about its client's place.
 #[derive(Debug)]
 pub(super) struct Follower {
     /// How many requests in a row came from another processor.
     elsewhere: u32,
+    /// And from this one.
+    together: u32,
     /// With how many the thread moves.
     patience: u32,
 }
 
 impl Default for Follower {
     fn default() -> Follower {
-        Follower { elsewhere: 0, patience: PATIENCE }
+        Follower { elsewhere: 0, together: 0, patience: PATIENCE }
     }
 }
 
@@ -42,6 +47,10 @@ impl Follower {
     fn moves(&mut self, here: u64, cpu: u64, bytes: usize, more: impl FnOnce() -> bool) -> bool {
         let apart = here != cpu && is_small(bytes as u64) && !more();
         self.elsewhere = if apart { self.elsewhere + 1 } else { 0 };
+        self.together = if here == cpu { self.together.saturating_add(1) } else { 0 };
+        if self.together >= SETTLED {
+            self.patience = PATIENCE;
+        }
         let moves = self.elsewhere >= self.patience;
         if moves {
             self.patience = (2 * self.patience).min(MOST_PATIENCE);
@@ -88,6 +97,18 @@ mod tests {
         assert_eq!(moves([(0, 1, 0, true); 5]), [false; 5]);
         // Where it cannot stay, it tries again, after a while.
         assert_eq!(moves([(0, 1, 0, false); 7]), [false, true, false, false, false, true, false]);
+    }
+
+    #[test]
+    fn who_has_settled_follows_as_soon_as_at_first() {
+        let mut follower = Follower::default();
+        let mut until_it_moves = || (1..).find(|_| follower.moves(0, 1, 0, || false)).unwrap();
+        assert_eq!([(); 3].map(|()| until_it_moves()), [2, 4, 8]);
+        (0..SETTLED - 1).for_each(|_| assert!(!follower.moves(1, 1, 0, || false)));
+        let mut again = Follower { ..follower };
+        assert_eq!((1..).find(|_| again.moves(0, 1, 0, || false)), Some(16));
+        assert!(!follower.moves(1, 1, 0, || false));
+        assert_eq!((1..).find(|_| follower.moves(0, 1, 0, || false)), Some(2));
     }
 
     #[test]

@@ -269,8 +269,10 @@ impl Connection for SharedConnection {
         head.drain(..behind);
         self.pending = self.locate(prefix, place)?;
         let len = prefix.data_len as usize;
+        // Data that come behind this head are no other message.
+        let behind = matches!(self.pending, Some(Pending::Behind(_))).then_some(len);
         if let Some(follower) = &mut self.follower {
-            follower.asked(cpu, len.max(self.sent_len), || self.stream.has_come());
+            follower.asked(cpu, len.max(self.sent_len), || self.stream.has_come_behind(behind.unwrap_or(0)));
         }
         Ok(len)
     }

@@ -96,6 +96,11 @@ impl Stream {
         matches!(rustix::net::recv(&self.socket, &mut byte, flags), Ok((1, _)))
     }
 
+    /// Whether there is something to read behind the next so many bytes, as far as they have come.
+    pub(super) fn has_come_behind(&self, bytes: usize) -> bool {
+        if bytes == 0 { self.has_come() } else { self.to - self.from > bytes }
+    }
+
     /// Waits for a message within the limits, and puts its head into `head`.
     pub(super) fn receive_head(&mut self, limits: &Limits, head: &mut Vec<u8>) -> io::Result<Prefix> {
         self.wait()?;
@@ -272,5 +277,26 @@ fn in_the_middle(error: io::Error) -> io::Error {
             io::Error::new(io::ErrorKind::ConnectionAborted, "a message stopped in the middle")
         }
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    #[test]
+    fn data_behind_a_head_are_no_other_message() {
+        let flags = SocketFlags::CLOEXEC;
+        let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let (mut near, mut far) = (Stream::new(near), Stream::new(far));
+        near.write_all(&mut [IoSlice::new(&[1; 5])], None).unwrap();
+        far.wait().unwrap();
+        assert_eq!([0, 4, 5, 6].map(|bytes| far.has_come_behind(bytes)), [true, true, false, false]);
+        far.read_exact(&mut [0; 5]).unwrap();
+        assert!(!far.has_come_behind(0));
+        near.write_all(&mut [IoSlice::new(&[1; 5])], None).unwrap();
+        assert!(far.has_come_behind(0));
     }
 }
