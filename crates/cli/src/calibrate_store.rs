@@ -27,6 +27,10 @@ const SMALL_REQUESTS: Range<u64> = 0..500;
 const LARGE_REQUESTS: Range<u64> = 0..32;
 const SMALL_APART: u64 = 4096;
 const WAKES: u64 = 200;
+/// For how long a client computes before its server is to be woken: until it sleeps; and as programs do between their phases of
+/// I/O, when the core is fast asleep as well.
+const COMPUTES: [std::time::Duration; 2] =
+    [std::time::Duration::from_micros(200), std::time::Duration::from_millis(2)];
 const OPENS: usize = 20;
 const RESIZES: u64 = 20;
 const BEGINS: usize = 15;
@@ -47,7 +51,9 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8\n\
     bytes cost what they do where as many clients as cores, and twice as many, make them of all servers in turn, in the\n\
     middle of both; storage.pieces: what 1 MiB takes longer there that lies in pieces of 4 KiB, or 256 bytes;\n\
-    storage.io.wake: what a request takes longer that finds the server asleep, or half of that if by then the client is, too.\n\
+    storage.io.wake: what a request takes longer that finds the server asleep, or half of that if by then the client is, too;\n\
+    storage.io.deep-wake: after 2 ms.\n\
+    storage.io.change: what a request takes longer in that crowd that is to another server than the one before.\n\
     calls.new-pages: what the first writes to pages take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
     calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
 
@@ -65,7 +71,10 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         let shared = match shares_cores {
             true => {
                 let crowd = crowd::measure(description, &path)?;
-                Some((time_to_wake(&file, crowd.took(Kind::Write).all)?, crowd))
+                let awake = crowd.took(Kind::Write).all;
+                let [soon, later] = COMPUTES;
+                let wake = time_to_wake(&file, awake, soon)?;
+                Some((wake, time_to_wake(&file, awake, later)?.max(wake), crowd))
             }
             false => None,
         };
@@ -76,16 +85,20 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     let removed = store.remove(&path);
     let (mut write, mut read, shared, (open, close), resize, begin) = measured?;
     removed?;
-    let (mut wake, mut pieces) = (Duration::ZERO, None);
+    let (mut wake, mut deep_wake, mut change, mut pieces) =
+        (Duration::ZERO, Duration::ZERO, Duration::ZERO, None);
     machine.calls.sync = Some(syncs(store, &path)?);
-    if let Some((woken, crowd)) = shared {
-        wake = woken;
+    if let Some((soon, later, crowd)) = shared {
+        (wake, deep_wake) = (soon, later);
         // A request has two ways, and two switches that the scheduler counts.
         let switches = 2.0 * machine.nodes.switch.seconds();
         // As many as a large request goes to.
         let servers = (LARGE_BYTES as u64).div_ceil(store.strip_bytes()).min(store.servers().into()) as f64;
         write = in_crowd(crowd.took(Kind::Write), crowd.took(Kind::LargeWrite), servers, switches);
         read = in_crowd(crowd.took(Kind::Read), crowd.took(Kind::LargeRead), servers, switches);
+        // Of requests that each take the next server.
+        let most = [write.of_server(None), read.of_server(None)].map(|service| service.request);
+        change = most.into_iter().fold(Duration::from_seconds(crowd.change()), Duration::min);
         pieces = Some(crowd.pieces());
         let longer = (crowd.took(Kind::FirstWrite).all - crowd.took(Kind::Write).all).max(0.0);
         machine.calls.new_pages = Some(new_pages(store, &path, longer)?);
@@ -105,7 +118,10 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     .into_iter()
     .for_each(|key| spreads.forget(key));
     let link = Some(&machine.network.link).filter(|_| machine.nodes.count > 1);
-    let (write, read) = (write.of_server(link), read.of_server(link));
+    let [write, read] = [write.of_server(link), read.of_server(link)].map(|service| {
+        let request = service.request.picoseconds().saturating_sub(change.picoseconds());
+        Service { request: Duration::from_picoseconds(request), ..service }
+    });
     machine.source.push_str(&format!(", on {} servers of a store", store.servers()));
     machine.storage = Storage::Striped {
         io: IoNodes {
@@ -114,6 +130,8 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
             dedicated: !shares_cores,
             shares_cores,
             wake,
+            deep_wake,
+            change,
         },
         strip: store.strip_bytes(),
         read,
@@ -193,14 +211,14 @@ fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
     Ok((Requests { small: small_writes, large: writes }, Requests { small: small_reads, large: reads }))
 }
 
-/// Until a core is awake: what a small write takes longer before which the client computes until the server sleeps; given is
+/// Until a core is awake: what a small write takes longer before which the client computes for so long; given is
 /// what one takes in a crowd. If that is long, the client sleeps, too, before the answer is there.
-fn time_to_wake(file: &StoreFile, awake: f64) -> Result<Duration> {
+fn time_to_wake(file: &StoreFile, awake: f64, pause: std::time::Duration) -> Result<Duration> {
     let looks_out = look_out(0);
     let mut seconds = Vec::new();
     for index in 0..WAKES {
         let computes = Instant::now();
-        while computes.elapsed() < 4 * looks_out {
+        while computes.elapsed() < pause {
             spin_loop();
         }
         let start = Instant::now();

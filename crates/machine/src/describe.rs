@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::machine::{CallCost, Copy, IoNodePlacement, IoNodes, Machine, Nodes, Pieces, Storage};
+use crate::machine::{CallCost, Copy, IoNodes, Machine, Nodes, Pieces, Storage};
 use crate::quantity::{Duration, size_text};
 
 impl Machine {
@@ -155,14 +155,16 @@ fn copy_text(copy: &Copy) -> String {
 }
 
 fn io_text(io: &IoNodes) -> String {
-    let placement = match io.placement {
-        IoNodePlacement::Distributed => "distributed",
-        IoNodePlacement::Clustered => "clustered",
-    };
+    let placement = io.placement.name();
     let shares = if io.shares_cores { ", shares-cores = true" } else { "" };
-    let wake = if io.wake > Duration::ZERO { format!(", wake = \"{}\"", io.wake) } else { String::new() };
+    let time = |key: &str, time: Duration| match time {
+        Duration::ZERO => String::new(),
+        time => format!(", {key} = \"{time}\""),
+    };
+    let times = [("wake", io.wake), ("deep-wake", io.deep_wake), ("change", io.change)];
+    let times: String = times.into_iter().map(|(key, of)| time(key, of)).collect();
     format!(
-        "io = {{ count = {}, placement = \"{placement}\", dedicated = {}{shares}{wake} }}",
+        "io = {{ count = {}, placement = \"{placement}\", dedicated = {}{shares}{times} }}",
         io.count, io.dedicated
     )
 }

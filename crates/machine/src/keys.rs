@@ -141,7 +141,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("storage.client.cache", &["size", "page", "dirty", "read-ahead", "flush-on-close"]),
     ("storage.locks", &["on", "grant", "yields", "unit", "request", "callback"]),
     ("storage.metadata", &["servers", "directories", "open", "create", "close", "resize", "lock"]),
-    ("storage.io", &["count", "placement", "dedicated", "shares-cores", "wake"]),
+    ("storage.io", &["count", "placement", "dedicated", "shares-cores", "wake", "deep-wake", "change"]),
     ("storage.pieces", &["read", "write", "server"]),
     ("storage.pieces.server", &["bandwidth", "piece"]),
     ("storage.read", &["request", "bandwidth"]),

@@ -184,6 +184,11 @@ pub struct IoNodes {
     pub shares_cores: bool,
     /// Where they do: how much longer a request or an answer takes that finds a core asleep.
     pub wake: Duration,
+    /// The same if it has been idle for a millisecond or longer, and is fast asleep.
+    pub deep_wake: Duration,
+    /// Where they do: how much longer a server works on a request of a rank whose last one was another server's. A rank and the
+    /// thread that works for it take turns on a core, and such a thread comes in between.
+    pub change: Duration,
 }
 
 /// Where the I/O nodes are among the nodes.
@@ -193,6 +198,19 @@ pub enum IoNodePlacement {
     Distributed,
     /// The last ones.
     Clustered,
+}
+
+impl IoNodePlacement {
+    /// All of them.
+    pub const ALL: [IoNodePlacement; 2] = [IoNodePlacement::Distributed, IoNodePlacement::Clustered];
+
+    /// As descriptions name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            IoNodePlacement::Distributed => "distributed",
+            IoNodePlacement::Clustered => "clustered",
+        }
+    }
 }
 
 /// How long a server is busy with a request.
@@ -496,21 +514,28 @@ pub(crate) fn io_nodes(
     nodes: u32,
     may_share: bool,
 ) -> Result<IoNodes, MachineError> {
-    let placements =
-        [("distributed", IoNodePlacement::Distributed), ("clustered", IoNodePlacement::Clustered)];
+    let placements = IoNodePlacement::ALL.map(|placement| (placement.name(), placement));
     let io = IoNodes {
         count: section.number("count", 1..=MOST_NODES)?,
         placement: section.word("placement", &placements)?,
         dedicated: section.flag("dedicated")?,
         shares_cores: section.has("shares-cores") && section.flag("shares-cores")?,
         wake: if section.has("wake") { section.duration("wake", "1 s")? } else { Duration::ZERO },
+        deep_wake: if section.has("deep-wake") {
+            section.duration("deep-wake", "1 s")?
+        } else {
+            Duration::ZERO
+        },
+        change: if section.has("change") { section.duration("change", "1 s")? } else { Duration::ZERO },
     };
     if io.shares_cores && (io.dedicated || !may_share) {
         let expected = "false, unless storage is striped, on nodes that are not dedicated".to_owned();
         return Err(section.conflict("shares-cores", expected));
     }
-    if io.wake > Duration::ZERO && !io.shares_cores {
-        return Err(section.conflict("wake", "nothing, unless shares-cores is true".to_owned()));
+    for (key, time) in [("wake", io.wake), ("deep-wake", io.deep_wake), ("change", io.change)] {
+        if time > Duration::ZERO && !io.shares_cores {
+            return Err(section.conflict(key, "nothing, unless shares-cores is true".to_owned()));
+        }
     }
     if !io.dedicated && !io.shares_cores && io.count > nodes {
         let expected = format!("at most nodes.count = {nodes}, as they are not dedicated");

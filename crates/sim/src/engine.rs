@@ -535,11 +535,11 @@ impl<'a> Engine<'a> {
         let node = self.processes[part.rank as usize].node;
         let has_cores_left =
             || threads.busy(node, self.processors.beside(part.rank)) < self.machine.nodes.cores;
-        let is_asleep = match cargo {
-            Cargo::Request(_) => threads.is_asleep(part, io.wake, self.now),
-            _ => threads.is_asker_asleep(part, io.wake, self.now),
+        let time = match cargo {
+            Cargo::Request(_) => threads.time_to_wake(part, io, self.now),
+            _ => threads.time_to_wake_asker(part, io, self.now),
         };
-        if is_asleep && has_cores_left() { io.wake } else { Duration::ZERO }
+        if time > Duration::ZERO && has_cores_left() { time } else { Duration::ZERO }
     }
 
     /// All of it is at its node.

@@ -33,6 +33,9 @@ pub(super) enum Kind {
     /// To a page that is there.
     Write,
     Read,
+    /// To the server that the one before was to.
+    WriteThere,
+    ReadThere,
     /// A write of all that the large ones after it go to.
     Fill,
     LargeWrite,
@@ -43,13 +46,15 @@ pub(super) enum Kind {
     FineRead,
 }
 
-const SMALL_KINDS: usize = 3;
+const SMALL_KINDS: usize = 5;
 
 impl Kind {
-    const ALL: [Kind; 10] = [
+    const ALL: [Kind; 12] = [
         Kind::FirstWrite,
         Kind::Write,
         Kind::Read,
+        Kind::WriteThere,
+        Kind::ReadThere,
         Kind::Fill,
         Kind::LargeWrite,
         Kind::LargeRead,
@@ -67,6 +72,12 @@ pub(super) struct Crowd([Took; Kind::ALL.len()]);
 impl Crowd {
     pub(super) fn took(&self, kind: Kind) -> Took {
         self.0[kind as usize]
+    }
+
+    /// What a request takes longer that is to another server than the one before: seconds, the mean of a write and a read.
+    pub(super) fn change(&self) -> f64 {
+        let longer = |kind, there| self.took(kind).all - self.took(there).all;
+        f64::midpoint(longer(Kind::Write, Kind::WriteThere), longer(Kind::Read, Kind::ReadThere)).max(0.0)
     }
 
     /// What pieces cost in requests that name many.
@@ -174,10 +185,15 @@ impl Client {
 
     fn request(&self, kind: Kind, index: u64, data: &mut [u8]) -> Result<()> {
         let (small, large) = (self.place(index), LARGE_FROM + index * 2 * LARGE_BYTES as u64);
+        // Pages that the ones before went to, of one server.
+        let servers = u64::from(self.store.servers());
+        let there = self.place(index / servers * servers);
         let positions = 0..LARGE_BYTES as u64;
         match kind {
             Kind::FirstWrite | Kind::Write => self.file.write_at(small, &data[..SMALL_BYTES])?,
             Kind::Read => drop(self.file.read_at(small, &mut data[..SMALL_BYTES])?),
+            Kind::WriteThere => self.file.write_at(there, &data[..SMALL_BYTES])?,
+            Kind::ReadThere => drop(self.file.read_at(there, &mut data[..SMALL_BYTES])?),
             Kind::Fill => self.file.write_at(large, data)?,
             Kind::LargeWrite => self.file.write_at(large, &data[..LARGE_BYTES])?,
             Kind::LargeRead => drop(self.file.read_at(large, &mut data[..LARGE_BYTES])?),

@@ -281,8 +281,16 @@ impl Engine<'_> {
         self.hardware.servers[part.server as usize].count(&part);
         let idle = self.threads.as_mut().and_then(|threads| threads.take_in(part));
         if let Some(thread) = idle {
-            self.keep_busy(thread, self.work_on(&part));
+            self.begin_on(thread, &part);
         }
+    }
+
+    fn begin_on(&mut self, thread: u32, part: &Part) {
+        let changes = self.threads.as_mut().is_some_and(|threads| threads.changes(part));
+        let io = self.machine.storage.io_nodes().filter(|_| changes);
+        let change = io.map_or(0, |io| io.change.picoseconds());
+        let work = self.work_on(part).picoseconds();
+        self.keep_busy(thread, Duration::from_picoseconds(work.saturating_add(change)));
     }
 
     /// A server's thread is through with a part, and goes on to the next.
@@ -294,7 +302,7 @@ impl Engine<'_> {
             self.send_back(part);
         }
         if let Some(part) = next {
-            self.keep_busy(thread, self.work_on(&part));
+            self.begin_on(thread, &part);
         }
     }
 
@@ -303,8 +311,7 @@ impl Engine<'_> {
         let Storage::Striped { read, write, .. } = &self.machine.storage else { return Duration::ZERO };
         let service = if part.direction == Direction::Read { read } else { write };
         let pieces = if part.pieces > 0 { self.time_to_place(part) } else { Duration::ZERO };
-        let new = self.machine.calls.new_pages.as_ref().filter(|_| part.new_bytes > 0);
-        let new_pages = new.map_or(Duration::ZERO, |cost| cost.of(part.new_bytes));
+        let new_pages = self.time_for_new_pages(part);
         let sum = [service.request, service.bandwidth.time_of(part.bytes), pieces, new_pages];
         Duration::from_picoseconds(sum.iter().fold(0, |sum, time| time.picoseconds().saturating_add(sum)))
     }

@@ -13,6 +13,8 @@ use crate::server::Part;
 
 /// Offset and length of a piece in a request that lists it; positions of a view in one that names it.
 const LISTED_PIECE_BYTES: u64 = 16;
+/// A longer piece takes a server no longer beyond its bytes: it is an access of its own to the file, as one is of so many bytes.
+const ALONE_BYTES: u64 = 4096;
 
 impl Engine<'_> {
     /// A request for many pieces goes off to the servers that have some of them, each of which gets its own part.
@@ -29,6 +31,7 @@ impl Engine<'_> {
         if *naming == Naming::View {
             access.view.encode(&mut view);
         }
+        let in_pieces = !access.view.is_contiguous_over(access.positions.clone());
         let mut count = 0;
         for (server, share) in (0..).zip(striping.shares(&access.view, access.positions.clone())) {
             let Share { first, bytes, pieces } = share;
@@ -47,7 +50,7 @@ impl Engine<'_> {
                 offset: striping.server_offset(first),
                 bytes,
                 first_strip: bytes.min(striping.unit - first % striping.unit),
-                pieces,
+                pieces: if in_pieces { pieces } else { 0 },
                 new_bytes: 0,
                 answer_bytes: 0,
             };
@@ -82,8 +85,26 @@ impl Engine<'_> {
 
     /// How long it takes a server to move the pieces of a part.
     pub(super) fn time_to_place(&self, part: &Part) -> Duration {
-        let copy = self.piece_costs().map_or(&self.machine.nodes.copy, |costs| &costs.server);
-        time_to_copy(copy, part.bytes, part.pieces)
+        match self.piece_costs() {
+            Some(Pieces { server, .. }) => {
+                let bytes = part.bytes.min(part.pieces.saturating_mul(ALONE_BYTES));
+                time_to_copy(server, bytes, part.pieces)
+            }
+            None => time_to_copy(&self.machine.nodes.copy, part.bytes, part.pieces),
+        }
+    }
+
+    /// What writes of a part to new pages take longer: one for each long piece, or one.
+    pub(super) fn time_for_new_pages(&self, part: &Part) -> Duration {
+        let new = self.machine.calls.new_pages.as_ref().filter(|_| part.new_bytes > 0);
+        let Some(cost) = new else { return Duration::ZERO };
+        let alone = part.pieces > 0 && part.bytes / part.pieces >= ALONE_BYTES;
+        let writes = if alone { part.pieces } else { 1 };
+        // Of these, those to new pages; where they end, a page has other bytes, too.
+        let share = u128::from(writes) * u128::from(part.new_bytes) / u128::from(part.bytes.max(1));
+        let to_new = u64::try_from(share).unwrap_or(writes).clamp(1, writes);
+        let each = cost.of(part.new_bytes / to_new).picoseconds();
+        Duration::from_picoseconds(each.saturating_mul(to_new))
     }
 
     fn piece_costs(&self) -> Option<&Pieces> {

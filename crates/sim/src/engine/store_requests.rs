@@ -93,6 +93,7 @@ impl Engine<'_> {
         let all_bytes: u64 = parts.iter().map(|(part, _)| part.bytes).sum();
         let Access { view, positions } = &scattered.access;
         let count = parts.len() as u32;
+        let pieces = pieces && !view.is_contiguous_over(positions.clone());
         let shares = if pieces { placement.striping().shares(view, positions.clone()) } else { Vec::new() };
         for (mut part, exchange) in parts {
             part.first_strip = part.first_strip.min(part.bytes);

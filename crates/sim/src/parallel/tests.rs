@@ -39,6 +39,8 @@ pub(super) fn costs() -> Costs {
             dedicated: true,
             shares_cores: false,
             wake: Duration::ZERO,
+            deep_wake: Duration::ZERO,
+            change: Duration::ZERO,
         },
         servers: ObjectServers {
             targets: 1,

@@ -5,12 +5,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pio_machine::Duration;
+use pio_machine::{Duration, IoNodes};
 use pio_plan::Direction;
 use pio_protocol::waiting::look_out;
 
 use super::Part;
 use crate::kernel::Time;
+
+/// After so long a core is fast asleep, picoseconds.
+const DEEP: u64 = 1_000_000_000;
 
 /// The threads of all servers. Each has a number behind those of the ranks.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Threads {
     asks: Vec<Option<(Time, u64)>>,
     /// How many of a node's ranks do.
     asking: BTreeMap<u32, u32>,
+    /// Of each rank: the server whose thread worked for it last.
+    last: Vec<Option<u32>>,
 }
 
 impl Threads {
@@ -31,8 +36,15 @@ impl Threads {
     pub(crate) fn new(ranks: u32, servers: u32) -> Threads {
         let threads = ranks as usize * servers as usize;
         let parts = (0..threads).map(|_| VecDeque::new()).collect();
-        let (idle, asks) = (vec![None; threads], vec![None; ranks as usize]);
-        Threads { ranks, parts, idle, asks, asking: BTreeMap::new() }
+        let ranks_each = ranks as usize;
+        Threads {
+            ranks,
+            parts,
+            idle: vec![None; threads],
+            asks: vec![None; ranks_each],
+            asking: BTreeMap::new(),
+            last: vec![None; ranks_each],
+        }
     }
 
     /// The server of each thread, in the order of their numbers.
@@ -62,16 +74,26 @@ impl Threads {
         alone as u32 + self.asking.get(&node).copied().unwrap_or(0)
     }
 
-    /// Whether the thread that is to work on a part is fast asleep, if it has a core for itself: for longer than it takes to
-    /// `wake` it up. Cores that have just gone to sleep are up again at once.
-    pub(crate) fn is_asleep(&self, part: &Part, wake: Duration, now: Time) -> bool {
+    /// How long it takes to wake up the thread that is to work on a part, if it has a core for itself. Cores that have just gone
+    /// to sleep are up again at once: those of which it is not longer ago than it takes to wake them up.
+    pub(crate) fn time_to_wake(&self, part: &Part, io: &IoNodes, now: Time) -> Duration {
         let thread = self.thread_of(part);
-        self.parts[thread].is_empty() && self.idle[thread].is_none_or(|idle| sleeps(idle, wake, now))
+        match self.idle[thread] {
+            _ if !self.parts[thread].is_empty() => Duration::ZERO,
+            Some(idle) => time_to_wake(idle, io, now),
+            // It has not been up yet.
+            None => deep(io),
+        }
     }
 
-    /// Whether the rank is that a part's answer is for.
-    pub(crate) fn is_asker_asleep(&self, part: &Part, wake: Duration, now: Time) -> bool {
-        self.asks[part.rank as usize].is_some_and(|asks| sleeps(asks, wake, now))
+    /// And the rank that a part's answer is for.
+    pub(crate) fn time_to_wake_asker(&self, part: &Part, io: &IoNodes, now: Time) -> Duration {
+        self.asks[part.rank as usize].map_or(Duration::ZERO, |asks| time_to_wake(asks, io, now))
+    }
+
+    /// A thread begins to work on a part: whether its rank's last one was another server's.
+    pub(crate) fn changes(&mut self, part: &Part) -> bool {
+        self.last[part.rank as usize].replace(part.server).is_some_and(|last| last != part.server)
     }
 
     fn thread_of(&self, part: &Part) -> usize {
@@ -100,20 +122,40 @@ impl Threads {
     }
 }
 
-/// Whether a side that waits since then, after so many bytes of data that it sent, is fast asleep by now.
-fn sleeps((since, sent_bytes): (Time, u64), wake: Duration, now: Time) -> bool {
-    let awake = look_out(sent_bytes).as_nanos() as u64 * 1000 + wake.picoseconds();
-    now.since(since).picoseconds() > awake
+/// How long it takes to wake up a side that waits since then, after so many bytes of data that it sent.
+fn time_to_wake((since, sent_bytes): (Time, u64), io: &IoNodes, now: Time) -> Duration {
+    let waited = now.since(since).picoseconds();
+    let awake = look_out(sent_bytes).as_nanos() as u64 * 1000 + io.wake.picoseconds();
+    match waited {
+        _ if waited <= awake => Duration::ZERO,
+        DEEP.. => deep(io),
+        _ => io.wake,
+    }
+}
+
+fn deep(io: &IoNodes) -> Duration {
+    if io.deep_wake > Duration::ZERO { io.deep_wake } else { io.wake }
 }
 
 #[cfg(test)]
 mod tests {
+    use pio_machine::IoNodePlacement;
+
     use super::*;
 
     #[test]
-    fn who_waits_looks_out_for_a_while_and_sleeps() {
+    fn who_waits_looks_out_for_a_while_and_sleeps_and_then_fast() {
         let at = |us: u64| Time::default() + Duration::from_picoseconds(us * 1_000_000);
-        let wake = Duration::from_picoseconds(20_000_000);
+        let io = IoNodes {
+            count: 1,
+            placement: IoNodePlacement::Distributed,
+            dedicated: false,
+            shares_cores: true,
+            wake: Duration::from_picoseconds(20_000_000),
+            deep_wake: Duration::from_picoseconds(90_000_000),
+            change: Duration::ZERO,
+        };
+        let (none, wake, deep) = (Duration::ZERO, io.wake, io.deep_wake);
         let part = Part {
             rank: 1,
             file: 0,
@@ -128,24 +170,29 @@ mod tests {
         };
         let small = Part { bytes: 8, ..part };
         let mut threads = Threads::new(2, 1);
-        assert!(threads.is_asleep(&small, wake, at(0)), "it has not been up yet");
+        let waits = |threads: &Threads, part: &Part, us: &[u64]| -> Vec<Duration> {
+            us.iter().map(|us| threads.time_to_wake(part, &io, at(*us))).collect()
+        };
+        assert_eq!(waits(&threads, &small, &[0]), [deep], "it has not been up yet");
         let thread = threads.take_in(small).unwrap();
-        assert!(!threads.is_asleep(&small, wake, at(500)), "it works");
+        assert_eq!(waits(&threads, &small, &[500]), [none], "it works");
         threads.end(thread, at(500));
-        assert!(!threads.is_asleep(&small, wake, at(570)) && threads.is_asleep(&small, wake, at(571)));
+        assert_eq!(waits(&threads, &small, &[570, 571, 1499, 1500]), [none, wake, wake, deep]);
         // After much data it does not look out.
         threads.take_in(part);
         threads.end(thread, at(1000));
-        assert!(!threads.is_asleep(&part, wake, at(1020)) && threads.is_asleep(&part, wake, at(1021)));
+        assert_eq!(waits(&threads, &part, &[1020, 1021]), [none, wake]);
         // A rank as well.
+        let asker =
+            |threads: &Threads, us: [u64; 3]| us.map(|us| threads.time_to_wake_asker(&small, &io, at(us)));
         threads.begin_asking(1, 0, at(2000), 8);
-        assert!(
-            !threads.is_asker_asleep(&small, wake, at(2070))
-                && threads.is_asker_asleep(&small, wake, at(2071))
-        );
+        assert_eq!(asker(&threads, [2070, 2071, 3000]), [none, wake, deep]);
         threads.end_asking(1, 0);
         threads.begin_asking(1, 0, at(2000), 1 << 20);
-        assert!(threads.is_asker_asleep(&small, wake, at(2021)));
+        assert_eq!(asker(&threads, [2020, 2021, 3000]), [none, wake, deep]);
+        // Where only one time is known, it holds for both.
+        let io = IoNodes { deep_wake: none, ..io };
+        assert_eq!(threads.time_to_wake_asker(&small, &io, at(9000)), wake);
     }
 
     #[test]

@@ -233,6 +233,26 @@ fn a_servers_thread_writes_new_pages_for_longer() {
 }
 
 #[test]
+fn a_server_that_did_not_work_for_the_rank_last_takes_longer() {
+    let shares = "\"clustered\", dedicated = false, shares-cores = true, change = \"5 us\"";
+    let machine = machine(&[("count = 8", "count = 1"), ("\"clustered\", dedicated = true", shares)]);
+    let after = |last: &[u64], offset, bytes| {
+        let program = |offsets: &[u64]| {
+            offsets.iter().map(|at| request(0, Direction::Write, *at, 1000)).collect::<Vec<_>>()
+        };
+        let with = [program(last), vec![request(0, Direction::Write, offset, bytes)]].concat();
+        nanoseconds(&machine, vec![with]) - nanoseconds(&machine, vec![program(last)])
+    };
+    let one = 2000 + 500 + 12_000 + 500;
+    assert_eq!(
+        [after(&[0], 0, 1000), after(&[0], 1024, 1000), after(&[0, 1024], 1024, 1000)],
+        [one, one + 5000, one]
+    );
+    // Two at once, on a core each: the second one's thread comes after the first one's.
+    assert_eq!(after(&[0, 1024], 24, 2000), one + 1000 + 5000);
+}
+
+#[test]
 fn the_first_write_to_a_file_takes_each_server_longer() {
     let begins = ("\n[storage]\n", "\n[storage]\nbegin = \"50 us\"\n");
     let shares = ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true");
@@ -253,6 +273,59 @@ fn the_first_write_to_a_file_takes_each_server_longer() {
         assert_eq!(longer(vec![write(), request(0, Direction::Write, 1024, 1000)]), 100_000);
         assert_eq!(longer(vec![write(), sync(), write()]), 100_000);
     }
+}
+
+/// Nanoseconds in which one rank writes three pieces of so many bytes, with as many between them or none, by one request that lists
+/// them. A server's bandwidth and time for a piece are how it puts them in place.
+fn listed(bytes: u64, gap: u64, (bandwidth, piece): (&str, &str), changes: &[(&str, &str)]) -> u64 {
+    let server = format!("{{ bandwidth = \"{bandwidth}\", piece = \"{piece}\" }}");
+    let pieces =
+        format!("close = \"0 s\"\npieces = {{ read = \"0 s\", write = \"0 s\", server = {server} }}\n");
+    let machine = machine(&[&[("close = \"0 s\"\n", &*pieces), ("1 KiB", "1 MiB")], changes].concat());
+    let three = Datatype::vector(3, bytes, (bytes + gap) as i64, &Datatype::bytes(1)).unwrap();
+    let write = What::Access {
+        handle: HandleId(0),
+        call: Call::MpiFileWriteAt,
+        direction: Direction::Write,
+        view: ViewId(0),
+        positions: 0..3 * bytes,
+        collective: false,
+    };
+    let mut workload = workload(vec![vec![write]]);
+    workload.views = vec![View::new(0, 1, three).unwrap()];
+    let (hints, options) = (Hints::default(), Options::default());
+    let found = simulate(&machine, &workload, Strategy::List, &hints, &options, None, &mut |_| {}).unwrap();
+    found.makespan.picoseconds() / 1000
+}
+
+#[test]
+fn a_server_puts_pieces_in_place_that_are_apart() {
+    let (fast, slow, many) = (("1 GB/s", "0 s"), ("0.5 GB/s", "0 s"), ("1 GB/s", "10 us"));
+    let views = ("\n[calls]\n", "\ntakes-views = true\n[calls]\n");
+    for changes in [vec![], vec![views]] {
+        let longer =
+            |bytes, gap, costs| listed(bytes, gap, costs, &changes) - listed(bytes, gap, fast, &changes);
+        assert_eq!((longer(200, 200, many), longer(200, 200, slow)), (30_000, 600));
+        // A longer one is an access of its own.
+        assert_eq!((longer(9000, 9000, many), longer(9000, 9000, slow)), (30_000, 3 * 4096));
+        assert_eq!((longer(200, 0, many), longer(200, 0, slow)), (0, 0));
+    }
+}
+
+#[test]
+fn long_pieces_are_as_many_writes_to_new_pages() {
+    let shares = ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true");
+    let new_pages = ("\n[calls]\n", "\n[calls]\nnew-pages = { call = \"2 us\", bandwidth = \"1 GB/s\" }\n");
+    let views = ("\n[calls]\n", "\ntakes-views = true\n[calls]\n");
+    let without = [("count = 8", "count = 1"), shares, views];
+    let with = [&without[..], &[new_pages]].concat();
+    let longer = |bytes, gap| {
+        listed(bytes, gap, ("1 GB/s", "0 s"), &with) - listed(bytes, gap, ("1 GB/s", "0 s"), &without)
+    };
+    assert_eq!(longer(8192, 8192), 3 * (2000 + 8192));
+    // Short ones go together, and so do those that touch.
+    assert_eq!(longer(200, 200), 2000 + 4096);
+    assert_eq!(longer(8192, 0), 2000 + 3 * 8192);
 }
 
 #[test]
