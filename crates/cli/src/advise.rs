@@ -2,6 +2,7 @@
 
 mod advice;
 mod belief;
+mod beyond_hints;
 mod keeping;
 mod outcome;
 mod search;

@@ -5,11 +5,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use pio_machine::IoNodePlacement;
 use pio_plan::{Hints, Strategy};
 use pio_report::units::{bytes, time_s};
 use pio_trace::{Stripes, Tables};
 
 use super::Advice;
+use super::beyond_hints::{Elsewise, Servers};
 use super::outcome::saved;
 use super::search::Found;
 use super::trials::quoted;
@@ -85,25 +87,34 @@ fn write(path: &Path, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// What would help, or may, that Pioscope cannot set: how the file system deals out the program's files. Empty if nothing.
+/// What would help, or may, that no setting of the program's makes: how the file system deals out its files, or what servers there
+/// are. Empty if nothing.
 pub(super) fn what_cannot_be_set(found: &Found, tables: &Tables) -> String {
+    if let Some(servers) = &found.beyond.servers {
+        let Servers { count, placement, dedicated } = servers.value;
+        let nodes = if dedicated { "nodes of their own" } else { "the nodes of ranks" };
+        let places = match placement {
+            IoNodePlacement::Distributed => "at equal distances",
+            IoNodePlacement::Clustered => "beside each other",
+        };
+        return format!(
+            "With {count} I/O servers, on {nodes}, {places} (storage.io of the machine's description), {} On each of these nodes, \
+             with another index:\n  pioscope serve --servers {count} --server-index INDEX --dir FOLDER --store-file FILE\n",
+            is_predicted(servers, found),
+        );
+    }
     let stripes = Stripes::of(tables);
     let folder = stripes.first().and_then(|first| {
         if first.of_folder { Some(first.path.as_str()) } else { Stripes::folder_of(&first.path) }
     });
     let folder = folder.unwrap_or("FOLDER");
-    if let Some(strips) = &found.strips {
-        let as_it_is =
-            strips.advice.hints == Hints::default() && Strategy::OWN.contains(&strips.advice.strategy);
-        let how = if as_it_is { "the program as it is".to_owned() } else { strips.advice.to_string() };
+    if let Some(strips) = &found.beyond.strips {
         return format!(
-            "Pioscope cannot set how a file system deals out files. With strips of {} on the servers of this machine, {how} is \
-             predicted to take {}: {} less than the program as it is now. On Lustre, for files that are made from then on:\n  \
-             lfs setstripe -c -1 -S {} {folder}\n",
-            bytes(strips.unit_bytes as f64),
-            time_s(strips.modelled_s),
-            saved(strips.modelled_s, found.base.modelled_s),
-            strips.unit_bytes,
+            "Pioscope cannot set how a file system deals out files. With strips of {} on the servers of this machine, {} On Lustre, \
+             for files that are made from then on:\n  lfs setstripe -c -1 -S {} {folder}\n",
+            bytes(strips.value as f64),
+            is_predicted(strips, found),
+            strips.value,
         );
     }
     let Some(first) = stripes.first() else { return String::new() };
@@ -118,10 +129,22 @@ pub(super) fn what_cannot_be_set(found: &Found, tables: &Tables) -> String {
     )
 }
 
+fn is_predicted<T>(elsewise: &Elsewise<T>, found: &Found) -> String {
+    let Advice { strategy, hints } = &elsewise.advice;
+    let as_it_is = *hints == Hints::default() && Strategy::OWN.contains(strategy);
+    let how = if as_it_is { "the program as it is".to_owned() } else { elsewise.advice.to_string() };
+    format!(
+        "{how} is predicted to take {}: {} less than the program as it is now.",
+        time_s(elsewise.modelled_s),
+        saved(elsewise.modelled_s, found.base.modelled_s)
+    )
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 mod tests {
-    use super::super::search::{OtherStrips, Time};
+    use super::super::beyond_hints::BeyondHints;
+    use super::super::search::Time;
     use super::*;
 
     #[test]
@@ -156,12 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn strips_are_said_in_words() {
+    fn what_no_setting_makes_is_said_in_words() {
         let time = |modelled_s| Time { modelled_s, interval: None };
         let mut found = Found {
             base: time(4.0),
             settings: Vec::new(),
-            strips: None,
+            beyond: BeyondHints::default(),
             predicted_count: 1,
             ranks_per_node: 1,
         };
@@ -174,12 +197,18 @@ mod tests {
             "{said}"
         );
         let advice = Advice { strategy: Strategy::List, hints: Hints::default() };
-        found.strips = Some(OtherStrips { unit_bytes: 4 << 20, advice, modelled_s: 1.0 });
+        found.beyond.strips = Some(Elsewise { value: 4 << 20, advice: advice.clone(), modelled_s: 1.0 });
         let said = what_cannot_be_set(&found, &tables);
         assert!(
             said.contains("list is predicted to take 1 s: 75 % less") && said.contains("4 MiB"),
             "{said}"
         );
         assert!(said.contains("\n  lfs setstripe -c -1 -S 4194304 /scratch/run\n"), "{said}");
+        let value = Servers { count: 8, placement: IoNodePlacement::Clustered, dedicated: true };
+        found.beyond.servers = Some(Elsewise { value, advice, modelled_s: 0.5 });
+        let said = what_cannot_be_set(&found, &tables);
+        assert!(said.starts_with("With 8 I/O servers, on nodes of their own, beside each other"), "{said}");
+        assert!(said.contains("list is predicted to take 500 ms: 88 % less"), "{said}");
+        assert!(said.contains("\n  pioscope serve --servers 8 --server-index INDEX"), "{said}");
     }
 }

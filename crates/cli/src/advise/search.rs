@@ -8,6 +8,7 @@ use pio_machine::{Machine, Storage};
 use pio_plan::{Hints, OwnHints, PerNode, Strategy, Switch};
 use pio_sim::{Options, Workload, simulate};
 
+use super::beyond_hints::BeyondHints;
 use super::{Advice, worthwhile};
 use crate::progress::Progress;
 use crate::sweep::parallel;
@@ -22,7 +23,7 @@ const SIEVES: [u64; 3] = [128 << 10, 2 << 20, 16 << 20];
 /// Smaller ones are no better than a request each; larger ones take memory from the program.
 const BUFFER_LIMITS: std::ops::RangeInclusive<u64> = 64 << 10..=128 << 20;
 /// Strips of files on I/O servers, bytes.
-const STRIPS: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
+pub(super) const STRIPS: [u64; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 /// What is predicted to take more than so many times the best setting's time is not varied in finer hints: none
 /// make up for that.
 const HOPELESS: f64 = 4.0;
@@ -66,23 +67,12 @@ pub(super) struct Found {
     pub base: Time,
     /// Each strategy by default, and with its best hints where they help; best first.
     pub settings: Vec<Predicted>,
-    /// Strips of the machine's file system that would help, which no setting of a program's makes.
-    pub strips: Option<OtherStrips>,
+    /// What would help that no setting of a program's makes.
+    pub beyond: BeyondHints,
     /// How many were predicted, with the program as it is.
     pub predicted_count: usize,
     /// Ranks on a node.
     pub ranks_per_node: u32,
-}
-
-/// Files dealt out to the machine's servers in other strips than its description says.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct OtherStrips {
-    /// Bytes of a strip.
-    pub unit_bytes: u64,
-    /// How the program would be carried out.
-    pub advice: Advice,
-    /// Predicted, seconds.
-    pub modelled_s: f64,
 }
 
 /// Whether a machine's files are on servers as Pioscope's own.
@@ -107,9 +97,11 @@ pub(super) fn search(machine: &Machine, workload: &Workload, own: Strategy) -> R
     let mut settings: Vec<Predicted> =
         strategies.iter().flat_map(|strategy| search.worth_showing(*strategy)).collect();
     sort(&mut settings);
-    let strips = search.other_strips()?;
     let Search { known, ranks_per_node, .. } = search;
-    Ok(Found { base, settings, strips, predicted_count: known.len(), ranks_per_node })
+    let best = known.iter().min_by(|a, b| a.time.modelled_s.total_cmp(&b.time.modelled_s));
+    let beyond =
+        best.map(|best| BeyondHints::search(machine, workload, best)).transpose()?.unwrap_or_default();
+    Ok(Found { base, settings, beyond, predicted_count: known.len(), ranks_per_node })
 }
 
 fn sort(settings: &mut [Predicted]) {
@@ -288,27 +280,10 @@ impl Search<'_> {
         let buffers = [bytes / 2, bytes * 2].into_iter().filter(|bytes| BUFFER_LIMITS.contains(bytes));
         aggregators.chain(buffers.map(with_buffer)).collect()
     }
-
-    /// Other strips of a file system that is described with its servers, for the best of the program as it is and all settings.
-    fn other_strips(&self) -> Result<Option<OtherStrips>> {
-        let of_servers = self.machine.storage.strip().filter(|_| !takes_views(self.machine));
-        let best = self.known.iter().min_by(|a, b| a.time.modelled_s.total_cmp(&b.time.modelled_s));
-        let Some((unit, best)) = of_servers.zip(best) else { return Ok(None) };
-        let mut found: Option<OtherStrips> = None;
-        for unit_bytes in STRIPS.into_iter().filter(|bytes| *bytes != unit) {
-            let machine = self.machine.with("storage.strip", &format!("{unit_bytes} B"))?;
-            let (modelled_s, _) = io_time(&machine, self.workload, &best.advice)?;
-            let least_s = found.as_ref().map_or(worthwhile(best.time.modelled_s), |found| found.modelled_s);
-            if modelled_s < least_s {
-                found = Some(OtherStrips { unit_bytes, advice: best.advice.clone(), modelled_s });
-            }
-        }
-        Ok(found)
-    }
 }
 
 /// Mean I/O time of the ranks, seconds; and how many ranks a node has.
-fn io_time(machine: &Machine, workload: &Workload, advice: &Advice) -> Result<(f64, u32)> {
+pub(super) fn io_time(machine: &Machine, workload: &Workload, advice: &Advice) -> Result<(f64, u32)> {
     let Advice { strategy, hints } = advice;
     let options = Options::default();
     let found = simulate(machine, workload, *strategy, hints, &options, None, &mut |_| {})
@@ -380,19 +355,6 @@ mod tests {
         let ours = machine.with_all(&[("storage.takes-views", "true"), ("storage.io.count", "4")]).unwrap();
         let strips = text(begun(&ours, &workload).strips());
         assert_eq!(strips[3..], ["striping_unit=4194304", "striping_factor=1", "striping_factor=2"]);
-    }
-
-    #[test]
-    fn strips_that_nothing_here_sets_are_found() {
-        let workload = collapse();
-        // A strip for every few bytes: a server's time is that of its requests.
-        let machine = Machine::find("sp-argonne").unwrap().with("storage.strip", "4 KiB").unwrap();
-        let found = search(&machine, &workload, Strategy::Romio).unwrap();
-        let strips = found.strips.unwrap();
-        assert!(
-            strips.modelled_s < found.settings[0].time.modelled_s && strips.unit_bytes > 4096,
-            "{strips:?}"
-        );
     }
 
     /// The search finds what the full grid has best, with a fraction of its predictions.
