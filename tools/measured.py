@@ -26,6 +26,7 @@ TITLES = {
     "messages": "What ranks of a two-phase write say to each other",
     "servers": "Strategies on the I/O servers",
     "truth": "Predictions beside runs",
+    "truth-servers": "Predictions beside runs on I/O servers",
     "nodes": "Hong, You and Chung's benchmark between nodes",
     "advice": "What advise finds beside all settings",
     "overlap": "I/O that overlaps with computing",

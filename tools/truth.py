@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from measured import page
-from tree import COLLAPSE, NOTHING_APPLIED, OWN, ROOT, cluster, family, files_on_servers, mpiexec, pioscope, run, serving
+from tree import COLLAPSE, NOTHING_APPLIED, OWN, ROOT, cluster, family, mpiexec, pioscope, run, serving
 
 # Where programs that are run as benchmarks have their common parts.
 BENCH = ROOT / "crates/mpiio/bench"
@@ -53,6 +53,7 @@ def main():
     parser.add_argument("--kept", type=absolute, default=ROOT / "target/truth", help="what was measured (%(default)s)")
     parser.add_argument("--profile", default="release", help="the build that is tried (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
+    parser.add_argument("--page", default="truth", choices=["truth", "truth-servers"], help="which page (%(default)s)")
     arguments = parser.parse_args()
     if arguments.small:
         for name, value in SMALL.items():
@@ -73,7 +74,7 @@ def main():
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as side_by_side:
         predicted = side_by_side.map(lambda case: case.predict(pioscope(arguments.profile)), measured)
         found = list(zip(measured, predicted))
-    with page("truth", wanted=arguments.write):
+    with page(arguments.page, wanted=arguments.write):
         report(found)
 
 
@@ -193,7 +194,12 @@ class Lab:
     def calibrate(self, case):
         store = ["--store", self.store] if self.store else []
         job = ["--", *mpiexec(case.ranks)] if self.place in NODES else []
-        run([self.pioscope(), "machines", "calibrate", "--folder", self.files, *store, "-o", case.machine(), *job])
+        # Complete, or not there: it ends with runs of its own, which say how wide intervals are.
+        with tempfile.TemporaryDirectory(dir=self.kept) as folder:
+            machine = Path(folder) / case.machine().name
+            run([self.pioscope(), "machines", "calibrate", "--folder", self.files, *store, "-o", machine, *job])
+            for part in sorted(Path(folder).iterdir(), key=lambda part: part.suffix == ".toml"):
+                part.rename(self.kept / part.name)
 
     def __exit__(self, *failed):
         self.open.close()
@@ -219,27 +225,22 @@ class Lab:
         traces.rename(case.folder)
 
     def job(self, before, case):
-        data = self.files / "data"
-        self.put_aside(data)
-        data.mkdir()
-        if self.store:
-            for file in files_on_servers(self.pioscope(), self.store, data):
-                run([self.pioscope(), "store", "--store", self.store, "rm", file])
+        data = Path(tempfile.mkdtemp(prefix="data-", dir=self.files))
         said = run([*before, "--", *mpiexec(case.ranks), *self.program(case, data)], cwd=self.folder)
         if NOTHING_APPLIED in said:
             sys.exit(f"{case}: {said}")
+        self.empty(data)
         return said
 
-    def put_aside(self, data):
-        """Makes room for a new folder. Before ext4 gives out an inode it looks at each that was freed within the last minutes:
-        after a few runs whose files were removed, half a millisecond a file. So files are emptied, and stay until the end."""
+    def empty(self, data):
+        """Makes room again. Before ext4 gives out an inode it looks at each that was freed within the last minutes: after a few
+        runs whose files were removed, half a millisecond a file. So files are emptied, and stay until the end; what servers have
+        of them, too, behind their backs, as nobody asks for it again."""
         if self.place in NODES:
-            return shutil.rmtree(data, ignore_errors=True)
-        for path in data.rglob("*"):
-            if path.is_file():
+            return shutil.rmtree(data)
+        for path in self.folder.glob("store/server-*/parts/*.data") if self.store else data.rglob("*"):
+            if path.is_file() and path.stat().st_size > 0:
                 os.truncate(path, 0)
-        if data.exists():
-            data.rename(Path(tempfile.mkdtemp(dir=self.folder)) / data.name)
 
     def program(self, case, data):
         name, steps = case.program, max(LEAST_STEPS, STEPS_OF_A_RANK // case.ranks)
