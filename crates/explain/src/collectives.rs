@@ -20,7 +20,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use pio_trace::{Call, Event, Flags, Layer, Op, ProcessId, Splits, Tables, Trace, TraceError};
+use pio_trace::{BlockEvents, Call, Event, Flags, Layer, Op, ProcessId, Splits, Tables, Trace, TraceError};
 
 use crate::findings::Charge;
 use crate::tally::{Amount, Seen};
@@ -94,11 +94,11 @@ impl MpiIoTime {
 pub fn splits(trace: &Trace) -> Result<Splits, TraceError> {
     let mut gathered = Gathered::new(trace.tables());
     if trace.tables().handles.iter().any(|handle| handle.collective != 0) {
-        let (mut events, mut spare) = (Vec::new(), Vec::new());
+        let mut events = BlockEvents::default();
         for block in 0..trace.blocks().len() {
-            trace.read_block(block, &mut events, &mut spare)?;
+            trace.read_block(block, &mut events)?;
             gathered.splits.begin_block();
-            events.iter().for_each(|event| gathered.add(event));
+            events.each_in_order(|_, event| gathered.add(event));
         }
     }
     Ok(gathered.finish())

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pio_trace::{Call, Event, Flags, Layer, Op, Trace, TraceError};
+use pio_trace::{BlockEvents, Call, Event, Flags, Layer, Op, Trace, TraceError};
 
 use crate::explanation::Explanation;
 
@@ -194,19 +194,20 @@ fn count(
 ) -> Result<(), TraceError> {
     let processes: BTreeSet<_> = found.processes.iter().map(|one| one.process).collect();
     let mut numbers: BTreeMap<_, u64> = BTreeMap::new();
-    let (mut events, mut spare) = (Vec::new(), Vec::new());
+    let mut events = BlockEvents::default();
     for block in 0..trace.blocks().len() {
-        trace.read_block(block, &mut events, &mut spare)?;
+        trace.read_block(block, &mut events)?;
         let is_io = |event: &Event| {
             !matches!(event.layer(), Layer::Message | Layer::Mark) && event.op() != Op::Communicate
         };
-        let wanted = |event: &&Event| is_io(event) && processes.contains(&event.process);
-        for event in events.iter().filter(wanted) {
-            let is_own = !event.flags.contains(Flags::PHYSICAL);
-            let number = numbers.entry((event.process, event.call, is_own)).or_default();
-            *number += 1;
-            each(event, *number, is_own);
-        }
+        events.each_in_order(|_, event| {
+            if is_io(event) && processes.contains(&event.process) {
+                let is_own = !event.flags.contains(Flags::PHYSICAL);
+                let number = numbers.entry((event.process, event.call, is_own)).or_default();
+                *number += 1;
+                each(event, *number, is_own);
+            }
+        });
     }
     Ok(())
 }

@@ -17,7 +17,6 @@ mod accumulator;
 mod apart;
 mod bandwidth;
 mod bins;
-mod by_process;
 mod call_sites;
 pub mod classes;
 mod collectives;

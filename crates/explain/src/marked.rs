@@ -152,11 +152,20 @@ impl<'a> Marks<'a> {
         }
     }
 
+    /// Whether the trace has any.
+    pub(crate) fn are_any(&self) -> bool {
+        !self.current.is_empty()
+    }
+
     /// Takes one event. Costs nothing where the trace has no marks.
+    #[inline]
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
-        if self.current.is_empty() {
-            return;
+        if self.are_any() {
+            self.take(event);
         }
+    }
+
+    fn take(&mut self, event: &Seen<'_>) {
         self.last_ns = self.last_ns.max(event.end_ns());
         match event.layer() {
             Layer::Mark => self.add_mark(event),

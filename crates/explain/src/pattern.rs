@@ -120,8 +120,8 @@ pub(crate) struct Patterns {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cursors {
     program: [Option<Cursor>; 2],
-    /// None while they are the same.
-    file_system: Option<[Option<Cursor>; 2]>,
+    /// None while they are the same, as mostly: so there is no room for them in each of thousands of handles.
+    file_system: Option<Box<[Option<Cursor>; 2]>>,
 }
 
 /// An access that moves data.
@@ -149,7 +149,7 @@ impl Patterns {
         let direction = usize::from(writes);
         if let Some(pattern) = &mut self.file_system {
             // Up to now all accesses through this handle were at both levels.
-            let cursors = cursors.file_system.get_or_insert(cursors.program);
+            let cursors = cursors.file_system.get_or_insert_with(|| Box::new(cursors.program));
             if file_system {
                 pattern.add(&mut cursors[direction], view, start, length);
             }

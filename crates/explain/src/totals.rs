@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pio_trace::{Call, Event, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
+use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
 
 use crate::apart::{CROWD, Slices};
 use crate::bandwidth::{Covered, Transfer, Transfers};
 use crate::bins::Bins;
-use crate::by_process;
 use crate::collectives::MpiIoTime;
 use crate::explanation::{
     Busy, BusyRow, DataRate, Explanation, FileStatistics, Imbalance, InMpi, IoTime, LayerTable,
@@ -223,18 +222,9 @@ impl<'a> Totals<'a> {
         self.add_own(event);
     }
 
-    /// Counts the next events of many processes: what each has for itself process by process. The sums are the same, and
-    /// whole numbers.
-    pub(crate) fn add_by_process(&mut self, events: &[Event]) {
-        let counted = |event: &&Event| event.layer() != Layer::Mark;
-        events.iter().filter(counted).for_each(|event| self.add_shared(&Seen::of(event)));
-        let order = by_process::order(events, self.processes.len());
-        let in_order = order.into_iter().map(|index| &events[index as usize]);
-        in_order.filter(counted).for_each(|event| self.add_own(&Seen::of(event)));
-    }
-
-    /// Counts what is not of its process; events come in order of their start.
-    fn add_shared(&mut self, event: &Seen<'_>) {
+    /// Counts what is not of its process; events come in order of their start. With [`Totals::add_own`] of the same events the
+    /// sums are those of [`Totals::add`].
+    pub(crate) fn add_shared(&mut self, event: &Seen<'_>) {
         let request = self.in_turn[0].request(event);
         let event = &request.as_ref().map_or(*event, Seen::of);
         self.events += 1;
@@ -253,7 +243,7 @@ impl<'a> Totals<'a> {
     }
 
     /// Counts what is of its process; events of each process come in order of their start.
-    fn add_own(&mut self, event: &Seen<'_>) {
+    pub(crate) fn add_own(&mut self, event: &Seen<'_>) {
         let request = self.in_turn[1].request(event);
         let event = &request.as_ref().map_or(*event, Seen::of);
         if event.layer() == Layer::Message {
@@ -779,7 +769,7 @@ fn imbalance(processes: &[ProcessStatistics]) -> Option<Imbalance> {
 
 #[cfg(test)]
 mod tests {
-    use pio_trace::{File, Handle, HandleId, Process};
+    use pio_trace::{Event, File, Handle, HandleId, Process};
     use proptest::prelude::*;
 
     use super::*;
@@ -848,7 +838,9 @@ mod tests {
                     event.start_ns = start_ns;
                 }
                 events.iter().for_each(|event| in_order.add(&Seen::of(event)));
-                by_process.add_by_process(&events);
+                events.iter().for_each(|event| by_process.add_shared(&Seen::of(event)));
+                events.sort_by_key(|event| event.process);
+                events.iter().for_each(|event| by_process.add_own(&Seen::of(event)));
             }
             prop_assert_eq!(in_order.finish(), by_process.finish());
         }

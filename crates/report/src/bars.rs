@@ -1,7 +1,9 @@
 //! The bars of the timeline: the events, or, if there are too many, neighbours drawn as one.
 
+mod by_process;
+
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use pio_trace::{Call, Event, Flags, Split, Target};
 
@@ -37,7 +39,7 @@ pub(crate) struct Bar {
 }
 
 /// The page's numbers of the file that a call is on and of its second path; 0 for none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Files {
     pub(crate) file: u32,
     pub(crate) other: u32,
@@ -88,7 +90,8 @@ impl Place {
 }
 
 impl Bar {
-    fn of(event: &Event, files: Files, split: Option<Split>) -> Bar {
+    /// That of one event.
+    pub(crate) fn of(event: &Event, files: Files, split: Option<Split>) -> Bar {
         let parts_ns = split
             .map_or([0; 3], |split| [split.late_ns, split.library_ns, split.files_ns.unwrap_or_default()]);
         Bar {
@@ -107,6 +110,11 @@ impl Bar {
             events: 1,
             failed: u64::from(event.result < 0 && !event.flags.contains(Flags::UNFINISHED)),
         }
+    }
+
+    fn mean_size(&self) -> u64 {
+        // A division takes as long as all else that is asked of an event.
+        if self.events == 1 { self.size } else { self.size / self.events }
     }
 
     fn merge(&mut self, other: &Bar) {
@@ -128,7 +136,7 @@ impl Bar {
 }
 
 /// What bars must have in common to become one, whatever the time between them.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lane {
     process: u32,
     call: Call,
@@ -136,7 +144,18 @@ struct Lane {
     thread: u32,
     files: Files,
     /// Binary logarithm of the size.
-    size: u32,
+    size: u8,
+}
+
+impl Hash for Lane {
+    /// Three words: each takes a step that waits for the one before.
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        hasher.write_u64(pair(self.process, self.thread));
+        hasher.write_u64(pair(self.files.file, self.files.other));
+        let kind = u32::from(self.call.number()) << 1 | u32::from(self.physical);
+        hasher.write_u64(pair(kind, self.size.into()));
+    }
 }
 
 /// What is told apart. The less, the fewer bars there can be at least.
@@ -166,7 +185,7 @@ impl Detail {
             thread: if known(Detail::Threads) { bar.thread } else { 0 },
             files: if known(Detail::Files) { bar.files } else { Files::default() },
             size: if known(Detail::Sizes) {
-                (bar.size / bar.events).checked_ilog2().map_or(0, |log| log + 1)
+                bar.mean_size().checked_ilog2().map_or(0, |log| log as u8 + 1)
             } else {
                 0
             },
@@ -196,29 +215,9 @@ impl Hasher for Mixed {
         bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
     }
 
-    fn write_u8(&mut self, value: u8) {
-        self.write_u64(value.into());
-    }
-
-    fn write_u16(&mut self, value: u16) {
-        self.write_u64(value.into());
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.write_u64(value.into());
-    }
-
     fn write_u64(&mut self, value: u64) {
         // Knuth's multiplier (The Art of Computer Programming 3, section 6.4): the golden ratio of 2^64, made odd.
         self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.write_u64(value as u64);
     }
 
     fn finish(&self) -> u64 {
@@ -239,8 +238,9 @@ impl Bars {
         }
     }
 
-    pub(crate) fn add(&mut self, event: &Event, files: Files, split: Option<Split>) {
-        self.place(Bar::of(event, files, split));
+    /// Adds the bar of an event; they come in order of its start.
+    pub(crate) fn add(&mut self, bar: Bar) {
+        self.place(bar);
         while self.bars.len() > self.most && self.span_ns <= self.duration_ns {
             self.coarsen();
             self.latest.clear();
@@ -311,7 +311,7 @@ mod tests {
     fn few_events_are_kept_as_they_are() {
         let mut bars = Bars::new(100, 3);
         for start in [0, 1, 2] {
-            bars.add(&event(0, start, 1), ONE_FILE, None);
+            bars.add(Bar::of(&event(0, start, 1), ONE_FILE, None));
         }
         let (bars, span_ns) = bars.finish();
         assert_eq!((bars.len(), span_ns), (3, 0));
@@ -323,7 +323,7 @@ mod tests {
         let mut bars = Bars::new(100_000, 100);
         let split = Split { late_ns: 3, library_ns: 2, files_ns: None };
         for index in 0..10_000 {
-            bars.add(&event(index % 2, u64::from(index) * 10, 5), ONE_FILE, Some(split));
+            bars.add(Bar::of(&event(index % 2, u64::from(index) * 10, 5), ONE_FILE, Some(split)));
         }
         let (bars, span_ns) = bars.finish();
         assert!(bars.len() <= 100 && bars.len() > 40, "{}", bars.len());
@@ -344,9 +344,9 @@ mod tests {
     #[test]
     fn a_long_event_keeps_its_own_bar() {
         let mut bars = Bars::new(1000, 4);
-        bars.add(&event(0, 0, 900), ONE_FILE, None);
+        bars.add(Bar::of(&event(0, 0, 900), ONE_FILE, None));
         for start in 1..20 {
-            bars.add(&event(1, start, 1), ONE_FILE, None);
+            bars.add(Bar::of(&event(1, start, 1), ONE_FILE, None));
         }
         let (bars, _) = bars.finish();
         assert_eq!((bars[0].events, bars[0].end_ns), (1, 900));
@@ -360,7 +360,7 @@ mod tests {
                 let (thread, file) = ((index % 2) as u32, (index / 2 % 3) as u32 + 1);
                 let size = if index % 5 == 0 { 1000 } else { 10 };
                 let call = Event { thread, size, result: -5, ..event(0, index * 10, 5) };
-                bars.add(&call, Files { file, other: 0 }, None);
+                bars.add(Bar::of(&call, Files { file, other: 0 }, None));
             }
             bars.finish().0
         };

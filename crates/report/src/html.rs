@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use pio_explain::{Counted, Explanation, Transfers};
-use pio_trace::{Event, Splits, Tables, Trace};
+use pio_trace::{BlockEvents, Event, Splits, Tables, Trace};
 
 use crate::bars::most_bars;
 use crate::counted;
@@ -12,7 +12,7 @@ use crate::figures;
 use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
-use crate::timeline::{Take, Timeline};
+use crate::timeline::{Part, Take, Timeline};
 use crate::{
     call_sites, collectives, comparison, crowd, file_systems, findings, headline, live, marked, over_time,
     rhythm, units, words,
@@ -60,7 +60,7 @@ pub fn html(
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let each = |take: Take<'_>| events.into_iter().for_each(|event| take(&event));
+    let each = |take: Take<'_>| events.into_iter().for_each(|event| take(Part::One(&event)));
     page(tables, each, splits, found, predictions, None, out)
 }
 
@@ -188,10 +188,10 @@ fn splits(trace: &Trace) -> io::Result<Splits> {
 /// Those of all blocks that can be read: the explanation has told of the others.
 fn events(trace: &Trace) -> impl FnOnce(Take<'_>) {
     |take| {
-        let (mut events, mut spare) = (Vec::new(), Vec::new());
+        let mut events = BlockEvents::default();
         for block in 0..trace.blocks().len() {
-            if trace.read_block(block, &mut events, &mut spare).is_ok() {
-                events.iter().for_each(&mut *take);
+            if trace.read_block(block, &mut events).is_ok() {
+                take(Part::Block(&events));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The files that a page names: not more than a reader can choose from, and a page of bounded size can hold.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use pio_explain::Explanation;
 use pio_trace::{Event, FileId, Tables, Target};
@@ -17,14 +17,16 @@ const MOST_BYTES: usize = 500_000;
 /// Gives files their numbers in the page, from 1: those of most time have the first, then come others that are named.
 pub(crate) struct NamedFiles<'a> {
     tables: &'a Tables,
-    numbers: HashMap<FileId, u32>,
+    /// By file; 0 for one that is not named. Each event asks.
+    numbers: Vec<u32>,
     order: Vec<FileId>,
     bytes: usize,
 }
 
 impl<'a> NamedFiles<'a> {
     pub(crate) fn of(tables: &'a Tables, found: &Explanation) -> NamedFiles<'a> {
-        let mut named = NamedFiles { tables, numbers: HashMap::new(), order: Vec::new(), bytes: 0 };
+        let numbers = vec![0; tables.files.len()];
+        let mut named = NamedFiles { tables, numbers, order: Vec::new(), bytes: 0 };
         let mut files: Vec<_> = found.files.iter().collect();
         files.sort_by_key(|file| (Reverse(time_on(file)), file.file));
         for file in files.into_iter().take(MOST_FILES) {
@@ -35,30 +37,52 @@ impl<'a> NamedFiles<'a> {
 
     /// Those of a call.
     pub(crate) fn of_event(&mut self, event: &Event) -> Files {
-        let (file, other) = match event.target {
+        let (file, other) = self.ids(event);
+        let mut number = |file: Option<FileId>| file.map_or(0, |file| self.number(file));
+        Files { file: number(file), other: number(other) }
+    }
+
+    /// The same; none if the call is the first on a file that will be named then.
+    pub(crate) fn of_later_event(&self, event: &Event) -> Option<Files> {
+        let (file, other) = self.ids(event);
+        let number = |file: Option<FileId>| match file.map(|file| self.numbers.get(file.index())) {
+            None => Some(0),
+            Some(Some(0)) if self.order.len() < MOST_FILES => None,
+            Some(Some(0) | None) => Some(OTHER_FILES),
+            Some(Some(&number)) => Some(number),
+        };
+        Some(Files { file: number(file)?, other: number(other)? })
+    }
+
+    /// The files that a call is on.
+    fn ids(&self, event: &Event) -> (Option<FileId>, Option<FileId>) {
+        match event.target {
             Target::Name { file, other } => (Some(file), other),
             _ => {
                 let handle = event.handle.and_then(|handle| self.tables.handles.get(handle.index()));
                 (handle.map(|handle| handle.file), None)
             }
-        };
-        let mut number = |file: Option<FileId>| file.map_or(0, |file| self.number(file));
-        Files { file: number(file), other: number(other) }
+        }
     }
 
     /// The number of a file; [`OTHER_FILES`] if there is no room to name it.
     pub(crate) fn number(&mut self, file: FileId) -> u32 {
-        if let Some(&number) = self.numbers.get(&file) {
-            return number;
+        match self.numbers.get(file.index()) {
+            Some(0) => self.name(file),
+            Some(&number) => number,
+            None => OTHER_FILES,
         }
-        let name = self.path(file).len();
-        if self.order.len() >= MOST_FILES || self.bytes + name > MOST_BYTES {
+    }
+
+    fn name(&mut self, file: FileId) -> u32 {
+        let length = self.path(file).len();
+        if self.order.len() >= MOST_FILES || self.bytes + length > MOST_BYTES {
             return OTHER_FILES;
         }
-        self.bytes += name;
+        self.bytes += length;
         self.order.push(file);
         let number = self.order.len() as u32;
-        self.numbers.insert(file, number);
+        self.numbers[file.index()] = number;
         number
     }
 
@@ -74,7 +98,7 @@ impl<'a> NamedFiles<'a> {
 
     /// The numbers in the page of all that are named.
     pub(crate) fn numbers(&self) -> BTreeMap<FileId, u64> {
-        self.numbers.iter().map(|(&file, &number)| (file, number.into())).collect()
+        self.order.iter().copied().zip(1..).collect()
     }
 
     fn path(&self, file: FileId) -> &str {

@@ -5,6 +5,7 @@
 //! and extended to MPI. `docs/design/format.md` draws the bytes.
 
 mod block;
+mod block_events;
 mod call;
 mod call_sites;
 pub mod columns;
@@ -30,6 +31,7 @@ mod tables;
 mod varint;
 mod writer;
 
+pub use block_events::BlockEvents;
 pub use call::{Call, Layer, Op};
 pub use call_sites::CallSite;
 pub use error::{Damage, TraceError};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::block;
+use crate::block_events::BlockEvents;
 use crate::definitions;
 use crate::error::{Damage, TraceError};
 use crate::event::Event;
@@ -139,32 +140,25 @@ impl Trace {
     ///
     /// If there is no such block.
     pub fn block(&self, index: usize) -> Result<Vec<Event>, TraceError> {
-        let mut events = Vec::new();
-        self.read_block(index, &mut events, &mut Vec::new())?;
-        Ok(events)
+        let mut events = BlockEvents::default();
+        self.read_block(index, &mut events)?;
+        Ok(events.into_order())
     }
 
-    /// [`Trace::block`] into memory that is used again: fresh memory costs as much as half of the decoding. `spare` is room
-    /// to bring them in order, which is better kept for the next block, too. After an error there are no events.
+    /// Makes `events` those of a block. After an error there are none.
     ///
     /// # Panics
     ///
     /// If there is no such block.
-    pub fn read_block(
-        &self,
-        index: usize,
-        events: &mut Vec<Event>,
-        spare: &mut Vec<Event>,
-    ) -> Result<(), TraceError> {
+    pub fn read_block(&self, index: usize, events: &mut BlockEvents) -> Result<(), TraceError> {
         events.clear();
         let located = &self.blocks[index].located;
         let raw = read_block(&self.source, located).map_err(|e| self.block_error(located, e))?;
         let decoded = match located.header.kind {
             BlockKind::ByProcess => {
-                let (header, handles) = (&located.header, &self.first_handles);
-                by_process::decode(&raw, header, &self.tables, handles, spare, events)
+                by_process::decode(&raw, &located.header, &self.tables, &self.first_handles, events)
             }
-            _ => in_turn::decode(&raw, &located.header, &self.tables, events),
+            _ => in_turn::decode(&raw, &located.header, &self.tables, &mut events.events),
         };
         decoded.map_err(|expected| {
             events.clear();

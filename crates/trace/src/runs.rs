@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::block::{self, SealError, Sealer};
+use crate::block_events::BlockEvents;
 use crate::error::TraceError;
 use crate::event::Event;
 use crate::format::{BLOCK_HEADER_LEN, BlockHeader, BlockKind};
@@ -128,10 +129,9 @@ impl Runs {
             |expected| TraceError::Damaged { path: self.path.clone(), offset: block.offset, expected };
         block::check_payload(&block.header, &bytes).map_err(damaged)?;
         let raw = block::unseal(&block.header, &bytes).map_err(damaged)?;
-        let (mut events, mut spare) = (Vec::new(), Vec::new());
-        by_process::decode(&raw, &block.header, tables, &self.first_handles, &mut spare, &mut events)
-            .map_err(damaged)?;
-        Ok(events)
+        let mut events = BlockEvents::default();
+        by_process::decode(&raw, &block.header, tables, &self.first_handles, &mut events).map_err(damaged)?;
+        Ok(events.into_order())
     }
 }
 

@@ -33,6 +33,11 @@ impl Splits {
         event.layer() == Layer::MpiIo && event.flags.contains(Flags::COLLECTIVE)
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// A block of events begins.
     pub fn begin_block(&mut self) {
         self.blocks.push(self.calls.len());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pio_trace::{Call, Event, FileId, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
+use pio_trace::{BlockEvents, Call, Event, FileId, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
 
 use super::class::{Charge, Class};
 use super::collectives::CollectiveData;
@@ -14,7 +14,6 @@ use super::ranges::Ranges;
 use super::rates::{Rates, Regime};
 use super::slots::{Reuse, Slots};
 use super::streams::Order;
-use crate::by_process;
 use crate::collectives::Collectives;
 use crate::tally::{InTurn, Seen};
 
@@ -82,19 +81,17 @@ impl<'a> Evidence<'a> {
         self.add_with(event, None);
     }
 
-    /// Looks at the next events, which are in order of their start: at what processes share in that order, at what each has
-    /// for itself process by process. Of thousands of processes that is more than a processor's cache holds, and all of it
-    /// would come from memory for each event. What is found is the same.
+    /// Looks at the next events: at what processes share in order of start, at what each has for itself process by process. Of
+    /// thousands of processes that is more than a processor's cache holds, and all of it would come from memory for each event.
+    /// What is found is the same.
     ///
-    /// Does nothing, and says so, where the order matters for more than that.
-    pub(crate) fn add_by_process(&mut self, events: &[Event]) -> bool {
-        if !self.are_plain(events) {
-            return false;
-        }
-        let shared: Vec<Shared> = events.iter().map(|event| self.share(&Seen::of(event))).collect();
-        for index in by_process::order(events, self.processes.len()) {
-            let index = index as usize;
-            self.add_with(&Seen::of(&events[index]), Some(shared[index]));
+    /// Does nothing, and says so, where the order matters for more than that, or the events do not lie process by process.
+    pub(crate) fn add_by_process(&mut self, block: &BlockEvents) -> bool {
+        let Some(events) = block.by_process().filter(|events| self.are_plain(events)) else { return false };
+        let mut shared = vec![Shared::default(); events.len()];
+        block.each_in_order(|index, event| shared[index] = self.share(&Seen::of(event)));
+        for (event, shared) in events.iter().zip(shared) {
+            self.add_with(&Seen::of(event), Some(shared));
         }
         true
     }
@@ -589,7 +586,7 @@ impl Reuse {
 
 #[cfg(test)]
 mod tests {
-    use pio_trace::{File, Handle, HandleId, Process};
+    use pio_trace::{File, Handle, HandleId, Process, Trace, TraceWriter};
     use proptest::prelude::*;
 
     use super::*;
@@ -663,6 +660,19 @@ mod tests {
         )
     }
 
+    /// Events as a trace has them.
+    fn block(tables: &Tables, events: &[Event]) -> BlockEvents {
+        let (mut bytes, mut block) = (Vec::new(), BlockEvents::default());
+        let mut writer = TraceWriter::new(&mut bytes, tables.clone()).unwrap();
+        events.iter().for_each(|event| writer.push(event).unwrap());
+        writer.finish().unwrap();
+        let trace = Trace::from_bytes(bytes, "trace").unwrap();
+        if !events.is_empty() {
+            trace.read_block(0, &mut block).unwrap();
+        }
+        block
+    }
+
     proptest! {
         // Each compares long texts.
         #![proptest_config(ProptestConfig::with_cases(16))]
@@ -679,14 +689,15 @@ mod tests {
                     start_ns += event.think_ns / 100;
                     event.start_ns = start_ns;
                 }
-                let is_taken = by_process.add_by_process(&events);
+                let block = block(&tables, &events);
+                let is_taken = by_process.add_by_process(&block);
                 prop_assert!(is_taken || !all_plain);
-                for event in events.iter().map(Seen::of) {
-                    in_order.add(&event);
+                block.each_in_order(|_, event| {
+                    in_order.add(&Seen::of(event));
                     if !is_taken {
-                        by_process.add(&event);
+                        by_process.add(&Seen::of(event));
                     }
-                }
+                });
             }
             let told = |evidence: &Evidence<'_>| {
                 let Evidence { slots, files, processes, .. } = evidence;

@@ -74,7 +74,8 @@ pub(crate) struct Reuse {
 /// What is known of one handle.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HandleState {
-    pub(crate) slot: Option<u32>,
+    /// Its slot, and the process of that: to look there would be to wait for memory.
+    slot: Option<(u32, ProcessId)>,
     /// Whether its open was not the first of its process and file.
     pub(crate) reopened: bool,
     /// Written since the last sync, bytes.
@@ -108,14 +109,14 @@ impl Slots {
         process: ProcessId,
     ) -> Option<usize> {
         let state = self.handles.get(handle.index())?;
-        if let Some(slot) = state.slot.map(|slot| slot as usize)
-            && self.slots[slot].process == process
+        if let Some((slot, of)) = state.slot
+            && of == process
         {
-            return Some(slot);
+            return Some(slot as usize);
         }
         let file = tables.handles.get(handle.index())?.file;
         let slot = self.find(Some(file), process);
-        self.handles[handle.index()].slot = Some(slot as u32);
+        self.handles[handle.index()].slot = Some((slot as u32, process));
         Some(slot)
     }
 

@@ -5,19 +5,18 @@ use super::super::shape::{Shape, TargetKind, id_below};
 use super::super::{expected, header};
 use super::model::Model;
 use super::numbering::{FirstHandles, Views};
+use crate::block_events::BlockEvents;
 use crate::event::{Event, Target};
 use crate::format::BlockHeader;
 use crate::tables::{ProcessId, Tables};
 
-/// Appends the events of a block in order of start, those that start together in order of process; or says what was expected
-/// instead. Every id in them is in `tables`. They are first decoded to `by_process`, whatever that holds.
+/// Decodes the events of a block; or says what was expected instead. Every id in them is in `tables`.
 pub(crate) fn decode(
     raw: &[u8],
     block: &BlockHeader,
     tables: &Tables,
     handles: &FirstHandles,
-    by_process: &mut Vec<Event>,
-    events: &mut Vec<Event>,
+    to: &mut BlockEvents,
 ) -> Result<(), String> {
     let count = block.count as usize;
     let (headers, mut columns) = ColumnReader::split(raw, count).ok_or("columns that fill their block")?;
@@ -31,15 +30,18 @@ pub(crate) fn decode(
         process: None,
     };
     // `count` is at most the number of header bytes, and that at most the format's limit.
-    by_process.clear();
-    by_process.reserve(count);
+    to.clear();
+    to.events.reserve(count);
+    let mut starts_ns = Vec::with_capacity(count);
     let (mut first_start_ns, mut last_start_ns, mut end_ns) = (u64::MAX, 0, 0);
     for (i, &flags) in headers.iter().enumerate() {
         let event = decoder.next(flags).map_err(|expected| format!("{expected} in event {i} of a block"))?;
         first_start_ns = first_start_ns.min(event.start_ns);
         last_start_ns = last_start_ns.max(event.start_ns);
         end_ns = end_ns.max(event.end_ns());
-        by_process.push(event);
+        // None starts before the block, as is made sure of below.
+        starts_ns.push(event.start_ns.wrapping_sub(block.first_start_ns));
+        to.events.push(event);
     }
     if !decoder.columns.is_empty() {
         return Err(format!("nothing after the {count} events of a block"));
@@ -47,39 +49,8 @@ pub(crate) fn decode(
     if (first_start_ns, last_start_ns, end_ns) != (block.first_start_ns, block.last_start_ns, block.end_ns) {
         return Err("events in the time range that their block names".into());
     }
-    events.reserve(count);
-    // Each is read from where it is, independent of all others: to swap them in place, circle by circle, would need no second
-    // room, but wait for memory at each step.
-    let order = order_by_start(by_process, first_start_ns, last_start_ns);
-    events.extend(order.into_iter().map(|index| by_process[index as usize].clone()));
+    to.are_by_process(starts_ns);
     Ok(())
-}
-
-/// The indices of events in order of their starts; those that start together stay as they lie.
-fn order_by_start(events: &[Event], first_ns: u64, last_ns: u64) -> Vec<u32> {
-    const DIGITS: usize = 1 << 11;
-    let span_ns = last_ns - first_ns;
-    let mut keys: Vec<(u64, u32)> = events.iter().map(|event| event.start_ns - first_ns).zip(0..).collect();
-    let mut sorted = vec![(0, 0); keys.len()];
-    // Digit by digit, the lowest first (radix sort): a block spans little time, so there are few.
-    let mut shift = 0;
-    while shift < u64::BITS && span_ns >> shift > 0 {
-        let digit = |key: u64| (key >> shift) as usize & (DIGITS - 1);
-        let mut places = [0_u32; DIGITS];
-        keys.iter().for_each(|(key, _)| places[digit(*key)] += 1);
-        let mut before = 0;
-        for place in &mut places {
-            before += std::mem::replace(place, before);
-        }
-        for &(key, index) in &keys {
-            let place = &mut places[digit(key)];
-            sorted[*place as usize] = (key, index);
-            *place += 1;
-        }
-        std::mem::swap(&mut keys, &mut sorted);
-        shift += DIGITS.ilog2();
-    }
-    keys.into_iter().map(|(_, index)| index).collect()
 }
 
 struct Decoder<'a> {
@@ -143,27 +114,6 @@ impl Decoder<'_> {
                 Ok(Target::View { view, position: place })
             }
             other => other.at(place, self.tables),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::call::Call;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn events_come_in_order_of_start_and_then_as_they_lie(
-            starts in prop::collection::vec(prop_oneof![0..50_u64, 0..5_000_000_u64, any::<u64>()], 1..200),
-        ) {
-            let event = |(start_ns, process)| Event::new(Call::Read, ProcessId(process), start_ns);
-            let events: Vec<_> = starts.iter().copied().zip(0..).map(event).collect();
-            let (first_ns, last_ns) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
-            let mut expected: Vec<u32> = (0..events.len() as u32).collect();
-            expected.sort_by_key(|&index| starts[index as usize]);
-            prop_assert_eq!(order_by_start(&events, *first_ns, *last_ns), expected);
         }
     }
 }
