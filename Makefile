@@ -102,7 +102,7 @@ lint: preflight ## formatting, clippy, documentation, the fuzz targets, forbidde
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	python3 tools/lint.py
 
-bench: release .venv-libcachesim/.ready .venv-dftracer/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, its messages by ranks, recording against not recording and other recorders, models against a bare loop, I/O servers against their transport, cache against libCacheSim
+bench: release .venv-libcachesim/.ready .venv-dftracer/.ready .venv-readers/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, its messages by ranks, recording against not recording and other recorders, reading logs beside other readers, models against a bare loop, I/O servers against their transport, cache against libCacheSim
 	python3 tools/bench.py --write
 	python3 tools/measured.py messages -- cargo run --release --package pio-plan --example messages
 	python3 tools/measured.py models -- cargo bench --package pio-sim --bench speed
@@ -110,6 +110,7 @@ bench: release .venv-libcachesim/.ready .venv-dftracer/.ready ## ratios, also wr
 	python3 tools/measured.py transports -- cargo bench --package pio-store --bench transports --bench pieces
 	.venv-libcachesim/bin/python tools/bench_cache.py --write
 	.venv-dftracer/bin/python tools/bench_recorders.py --write
+	.venv-readers/bin/python tools/bench_readers.py --write
 	python3 tools/measured.py traces -- cargo run --release --package pio-trace --example measure
 	python3 tools/measured.py width -- cargo run --release --package pio-record --example width
 	python3 tools/measured.py explain -- cargo run --release --package pio-explain --example speed
@@ -153,10 +154,17 @@ PREFIX ?= $(HOME)/.local
 INSTALLED = $(DESTDIR)$(PREFIX)/lib/pioscope
 # What is loaded into programs of the usual MPIs, compiled by `make wheel`; without, the user's mpicc compiles it.
 SHIMS = $(patsubst target/wheel/data/lib/pioscope/%,%,$(wildcard target/wheel/data/lib/pioscope/*/*.so))
-install: release ## the command and its libraries under PREFIX (~/.local), which may be moved as a whole
+# Where these shells look for completions of what is installed in the same PREFIX.
+COMPLETIONS = $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions/pioscope zsh/site-functions/_pioscope fish/vendor_completions.d/pioscope.fish)
+install: release ## the command, its libraries, manual pages and completions under PREFIX (~/.local), which may be moved as a whole
 	rm -rf $(INSTALLED)
 	install -D -m 755 target/release/pioscope $(DESTDIR)$(PREFIX)/bin/pioscope
 	install -D -m 755 target/release/libpio_mpiio.so $(INSTALLED)/libpio_mpiio.so
+	target/release/pioscope --quiet manual $(DESTDIR)$(PREFIX)/share/man/man1
+	mkdir -p $(dir $(COMPLETIONS))
+	target/release/pioscope completions bash >$(word 1,$(COMPLETIONS))
+	target/release/pioscope completions zsh >$(word 2,$(COMPLETIONS))
+	target/release/pioscope completions fish >$(word 3,$(COMPLETIONS))
 	for shim in $(SHIMS); do install -D -m 755 target/wheel/data/lib/pioscope/$$shim $(INSTALLED)/$$shim || exit 1; done
 
 collapse: $(MPI_READY)
@@ -218,6 +226,12 @@ preflight:
 .venv-dftracer/.ready:
 	python3 -m venv .venv-dftracer
 	.venv-dftracer/bin/pip install --quiet --disable-pip-version-check dftracer==2.2.0
+	@touch $@
+
+# Readers of Darshan logs are what ours is measured beside, and needed for nothing else.
+.venv-readers/.ready:
+	python3 -m venv .venv-readers
+	.venv-readers/bin/pip install --quiet --disable-pip-version-check darshan==3.5.0 drishti-io==0.8 dxt-explorer==0.4
 	@touch $@
 
 # PyDarshan is what our reading of Darshan logs is compared with, and needed for nothing else.

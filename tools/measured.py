@@ -32,6 +32,7 @@ TITLES = {
     "overlap": "I/O that overlaps with computing",
     "recording": "What recording costs",
     "recorders": "What recorders cost",
+    "readers": "What readers of Darshan logs take",
     "models": "Speed of the simulator's models",
     "large-jobs": "What predictions of large jobs cost",
     "transports": "The I/O servers beside their transports",

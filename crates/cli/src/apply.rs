@@ -19,7 +19,7 @@ use crate::flags::MpiccFlag;
 use crate::here::{self, Here};
 use crate::learned::{self, AppliedRun};
 use crate::mpi::{self, Kind, Mpi};
-use crate::output::note;
+use crate::output::warning;
 use crate::own_way;
 use crate::record::{self, Job, MpiRecorder};
 
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     how.check()?;
     let Ended { status, applied } = run_with(how, &arguments.job, arguments.record)?;
     if !applied {
-        note!(
+        warning!(
             "nothing was applied: no process opened a file by MPI-IO (expected an MPI program that calls MPI_File_open)"
         );
     }

@@ -1,4 +1,4 @@
-//! `pioscope compare`: whether a command's I/O has become slower than it was when its baseline was kept.
+//! `pioscope compare`: whether a command's I/O has become slower than it was when its baseline was kept, or than it may be.
 //!
 //! Single runs differ by more than what is looked for, so distributions are compared: a condition relative to the baseline
 //! holds if the factor between the two says so and a rank test rules out that chance did it.
@@ -9,17 +9,20 @@ mod rank;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use pio_record::Options;
 use pio_report::Table;
 
 use crate::condition::{Comparison, Condition, FailIf, HOLDS, Limit, Numbers, percent};
 use crate::explain;
+use crate::flags::JsonFlag;
 use crate::here;
+use crate::json;
 use crate::output::{self, note};
 use crate::record::{self, Job};
 use crate::whole_file;
-use baseline::Baseline;
+pub(crate) use baseline::Baseline;
 
 /// Runs by default: of changes of 25 %, the test finds nearly all where runs differ by up to 10 %.
 pub(crate) const RUNS: usize = 10;
@@ -39,6 +42,9 @@ Examples:
   pioscope compare --baseline io.json --save -- ./program      (to be compared with later)
   pioscope compare --baseline io.json -- ./program
   pioscope compare -n 20 --baseline io.json --fail-if 'write.time > 105 %' -- ./program
+  pioscope compare -n 5 --fail-if 'io_time > 2 s' -- ./program (no baseline: values alone)
+  pioscope compare --baseline io.json --json -- ./program      (one JSON object; what the program says
+                                                                goes to standard error)
 
 A condition with % holds if the factor between the runs and the baseline (the median of all
 quotients) says so, and a one-sided rank test gives a probability of 1 % or less that chance did it.
@@ -56,41 +62,26 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = RUNS as i64,
         value_parser = clap::value_parser!(i64).range(LEAST..=MOST))]
     runs: i64,
-    /// The file of the runs to compare with
-    #[arg(long, value_name = "FILE")]
-    baseline: PathBuf,
+    /// The file of the runs to compare with. Without, every condition must be about a value, as 'io_time > 2 s'
+    #[arg(long, value_name = "FILE", required_unless_present = "conditions")]
+    baseline: Option<PathBuf>,
     /// Keep these runs as the baseline, in place of what is there, and compare nothing
-    #[arg(long, conflicts_with = "conditions")]
+    #[arg(long, requires = "baseline", conflicts_with_all = ["conditions", "json"])]
     save: bool,
     #[command(flatten)]
     fail_if: FailIf,
+    #[command(flatten)]
+    json: JsonFlag,
     #[command(flatten)]
     job: Job,
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
-    let Arguments { runs, baseline: path, save, fail_if, job } = arguments;
+    let Arguments { runs, baseline: path, save, fail_if, json: JsonFlag { json }, job } = arguments;
     // What is wrong comes out before the runs.
-    let baseline = if save {
-        whole_file::check(&path)?;
-        None
-    } else {
-        Some(Baseline::read(&path, LEAST as usize)?)
-    };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let numbers = measure(Job { quiet: true, ..job.clone() }, runs as usize, folder)?;
-    let new = Baseline::new(command_text(&job), here::host(), numbers);
-    let Some(baseline) = baseline else {
-        let before = if path.is_file() { ", in place of an earlier baseline" } else { "" };
-        new.write(&path)?;
-        note!("{}: {} runs{before}", path.display(), new.runs.len());
-        return Ok(ExitCode::SUCCESS);
-    };
-    if baseline.host != new.host {
-        note!("{}: the baseline is of host {}, and this is {}", path.display(), baseline.host, new.host);
-    }
-    if baseline.command != new.command {
-        note!("{}: the baseline is of another command: {}", path.display(), baseline.command);
+    if let (true, Some(path)) = (save, &path) {
+        whole_file::check(path)?;
+        return keep(path, runs as usize, &job);
     }
     let conditions = match fail_if.conditions.is_empty() {
         true => BY_DEFAULT
@@ -100,9 +91,25 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             .map_err(anyhow::Error::msg)?,
         false => fail_if.conditions,
     };
+    let relative = conditions.iter().find(|condition| matches!(condition.limit, Limit::OfFirst(_)));
+    if let (None, Some(relative)) = (&path, relative) {
+        bail!(
+            "'{relative}' is relative to a baseline (expected --baseline FILE, or a value, as 'io_time > 2 s')"
+        );
+    }
+    let baseline = path.as_deref().map(|path| Baseline::read(path, LEAST as usize)).transpose()?;
+    let new = measure(&job, runs as usize, path.as_deref(), json)?;
+    if let (Some(path), Some(baseline)) = (&path, &baseline) {
+        tell_of_others(path, baseline, &new);
+    }
     let checked: Vec<_> =
-        conditions.iter().map(|condition| Checked::of(condition, &baseline, &new)).collect();
-    crate::print(&table(&checked, &baseline, &new).text())?;
+        conditions.iter().map(|condition| Checked::of(condition, baseline.as_ref(), &new)).collect();
+    if json {
+        let kept = path.as_deref().zip(baseline.as_ref());
+        json::print(&json::compare::Compared::of(kept, &new, &checked))?;
+    } else {
+        crate::print(&table(&checked, baseline.as_ref(), &new).text())?;
+    }
     let mut code = ExitCode::SUCCESS;
     for one in checked.iter().filter(|one| one.holds) {
         output::error(&format!("{} holds", one.condition));
@@ -111,17 +118,40 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Runs the command so many times, and once before.
-fn measure(job: Job, runs: usize, folder: &Path) -> Result<Vec<Numbers>> {
+/// Makes a baseline of runs of the command.
+fn keep(path: &Path, runs: usize, job: &Job) -> Result<ExitCode> {
+    let new = measure(job, runs, Some(path), false)?;
+    let before = if path.is_file() { ", in place of an earlier baseline" } else { "" };
+    new.write(path)?;
+    note!("{}: {} runs{before}", path.display(), new.runs.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says if the baseline is of another host or command.
+fn tell_of_others(path: &Path, baseline: &Baseline, new: &Baseline) {
+    if baseline.host != new.host {
+        note!("{}: the baseline is of host {}, and this is {}", path.display(), baseline.host, new.host);
+    }
+    if baseline.command != new.command {
+        note!("{}: the baseline is of another command: {}", path.display(), baseline.command);
+    }
+}
+
+/// Runs the command so many times, and once before. What it says on standard output can go to standard error.
+fn measure(job: &Job, runs: usize, baseline: Option<&Path>, stdout_to_stderr: bool) -> Result<Baseline> {
     // Beside the baseline: where it is, every host of the job can be expected to reach.
+    let folder = baseline.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
     let scratch = tempfile::Builder::new()
         .prefix(".pioscope-compare-")
         .tempdir_in(folder)
         .with_context(|| format!("{}: cannot create a folder", folder.display()))?;
     let trace = scratch.path().join("run.pio");
+    let recorder = job.mpi_recorder()?;
+    let options = Options { stdout_to_stderr, ..job.options(trace.clone(), recorder.as_ref()) };
     let mut numbers = Vec::new();
     for number in 0..=runs {
-        let status = record::record_as_it_is(&job, trace.clone())?;
+        let status = record::record(&options, true)?;
         if !status.success() {
             job.explain_refusal();
         }
@@ -132,7 +162,7 @@ fn measure(job: Job, runs: usize, folder: &Path) -> Result<Vec<Numbers>> {
             numbers.push(Numbers::of(&found));
         }
     }
-    Ok(numbers)
+    Ok(Baseline::new(command_text(job), here::host(), numbers))
 }
 
 fn command_text(job: &Job) -> String {
@@ -140,48 +170,76 @@ fn command_text(job: &Job) -> String {
 }
 
 /// What a condition says of runs and their baseline.
-struct Checked<'c> {
-    condition: &'c Condition,
-    before: f64,
-    after: f64,
-    factor: f64,
+pub(crate) struct Checked<'c> {
+    pub condition: &'c Condition,
+    /// Median of its metric in the baseline, if there is one.
+    pub before: Option<f64>,
+    /// The same of the runs.
+    pub after: f64,
+    /// Median of the quotients of a run and one of the baseline, if there is one.
+    pub factor: Option<f64>,
     /// Of relative conditions: how probable it is that chance makes such a difference.
-    p: Option<f64>,
-    holds: bool,
+    pub p: Option<f64>,
+    /// Whether it holds.
+    pub holds: bool,
 }
 
 impl<'c> Checked<'c> {
-    fn of(condition: &'c Condition, baseline: &Baseline, new: &Baseline) -> Checked<'c> {
+    /// A condition that is relative to a baseline does not hold where there is none.
+    fn of(condition: &'c Condition, baseline: Option<&Baseline>, new: &Baseline) -> Checked<'c> {
         let values = |runs: &[Numbers]| runs.iter().map(|run| condition.metric.of(run)).collect::<Vec<_>>();
-        let (before, after) = (values(&baseline.runs), values(&new.runs));
-        let factor = rank::factor(&before, &after);
-        let p = matches!(condition.limit, Limit::OfFirst(_)).then(|| match condition.comparison {
-            Comparison::Above { .. } => rank::p_larger(&before, &after),
-            Comparison::Below { .. } => rank::p_larger(&after, &before),
-        });
-        let (before, after) = (rank::median(before), rank::median(after));
-        let holds = condition.holds(after, factor) && p.is_none_or(|p| p <= LEVEL);
+        let after = values(&new.runs);
+        let before = baseline.map(|baseline| values(&baseline.runs));
+        let factor = before.as_deref().map(|before| rank::factor(before, &after));
+        let p = match (condition.limit, condition.comparison, before.as_deref()) {
+            (Limit::OfFirst(_), Comparison::Above { .. }, Some(before)) => {
+                Some(rank::p_larger(before, &after))
+            }
+            (Limit::OfFirst(_), Comparison::Below { .. }, Some(before)) => {
+                Some(rank::p_larger(&after, before))
+            }
+            _ => None,
+        };
+        let (before, after) = (before.map(rank::median), rank::median(after));
+        let holds = condition.holds(after, factor.unwrap_or(f64::NAN)) && p.is_none_or(|p| p <= LEVEL);
         Checked { condition, before, after, factor, p, holds }
     }
 }
 
-fn table(checked: &[Checked<'_>], baseline: &Baseline, new: &Baseline) -> Table {
+fn table(checked: &[Checked<'_>], baseline: Option<&Baseline>, new: &Baseline) -> Table {
+    let runs = new.runs.len();
+    let Some(baseline) = baseline else {
+        let row = |one: &Checked<'_>| {
+            vec![one.condition.to_string(), one.condition.metric.text(one.after), holds(one)]
+        };
+        return Table {
+            title: format!("{runs} runs"),
+            note: "Medians.".to_owned(),
+            columns: vec!["condition", ">now", "holds"],
+            rows: checked.iter().map(row).collect(),
+        };
+    };
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
     let row = |one: &Checked<'_>| {
         vec![
             one.condition.to_string(),
-            one.condition.metric.text(one.before),
+            or_none(one.before.map(|before| one.condition.metric.text(before))),
             one.condition.metric.text(one.after),
-            percent(one.factor),
-            one.p.map_or("–".to_owned(), |p| format!("{p:.4}")),
-            if one.holds { "yes" } else { "no" }.to_owned(),
+            or_none(one.factor.map(percent)),
+            or_none(one.p.map(|p| format!("{p:.4}"))),
+            holds(one),
         ]
     };
     Table {
-        title: format!("{} runs beside {} of the baseline", new.runs.len(), baseline.runs.len()),
+        title: format!("{runs} runs beside {} of the baseline", baseline.runs.len()),
         note: "Medians. The factor is the median of all quotients of a run and one of the baseline; by chance: how probable such a \
                difference is between runs that are alike (it counts up to 0.01)."
             .to_owned(),
         columns: vec!["condition", ">baseline", ">now", ">factor", ">by chance", "holds"],
         rows: checked.iter().map(row).collect(),
     }
+}
+
+fn holds(one: &Checked<'_>) -> String {
+    if one.holds { "yes" } else { "no" }.to_owned()
 }

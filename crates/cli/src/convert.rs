@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use pio_import::Format;
 use pio_trace::{Splits, Trace, export};
 
-use crate::output::note;
+use crate::output::{note, warning};
 use crate::progress::{Progress, Working};
 use crate::record;
 use crate::whole_file::WholeFile;
@@ -103,14 +103,14 @@ fn from_log(arguments: &Arguments, format: Format) -> Result<ExitCode> {
     drop(working);
     trace.keep()?;
     if events == 0 && format == Format::Darshan {
-        note!("{}: no events: the log has no accesses, only counters (kept as notes)", path.display());
+        warning!("{}: no events: the log has no accesses, only counters (kept as notes)", path.display());
     } else {
         note!("{}: {events} events", path.display());
     }
     let trace = Trace::open(path)?;
     for (name, value) in &trace.tables().notes {
         if name.starts_with("lost") {
-            note!("{}: {name}: {value}", arguments.trace.display());
+            warning!("{}: {name}: {value}", arguments.trace.display());
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -18,7 +18,7 @@ use crate::flags::{HtmlFlag, JsonFlag};
 use crate::gain::predict_gains;
 use crate::json;
 use crate::learned::{Asked, find_here, find_named};
-use crate::output::note;
+use crate::output::{note, warning};
 use crate::progress::{Progress, Working};
 use crate::whole_file::{self, WholeFile};
 
@@ -116,7 +116,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
     let losses = pio_report::losses(&trouble);
     if !losses.is_empty() {
         let losses = losses.join("; ");
-        note!("{}: incomplete: {losses}. Counts, bytes and times are lower bounds.", path.display());
+        warning!("{}: incomplete: {losses}. Counts, bytes and times are lower bounds.", path.display());
     }
     Ok(trace)
 }

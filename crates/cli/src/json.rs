@@ -5,6 +5,7 @@
 //! added, and none is removed or changes its meaning. `docs/json.md` lists every field; a test compares.
 
 mod call_sites;
+pub(crate) mod compare;
 pub(crate) mod diff;
 pub(crate) mod explain;
 pub(crate) mod machines;

@@ -7,10 +7,10 @@ use anstream::{AutoStream, ColorChoice};
 use clap::builder::styling::{AnsiColor, Style};
 use pio_report::Screen;
 
-/// Whether only errors are said on standard error.
+/// Whether notes and progress are kept back on standard error.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// From now on, says only errors on standard error.
+/// From now on, says only errors and warnings on standard error.
 pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
@@ -52,6 +52,11 @@ pub(crate) fn remark(text: &str) {
     }
 }
 
+/// Says what makes results less than they seem, such as what a trace lacks, though the command is to be quiet. [`warning!`] calls it.
+pub(crate) fn warn(text: &str) {
+    say(AnsiColor::Yellow.on_default().bold(), text);
+}
+
 fn say(style: Style, text: &str) {
     anstream::eprintln!("{style}pioscope:{style:#} {text}");
 }
@@ -61,3 +66,9 @@ macro_rules! note {
     ($($text:tt)*) => { $crate::output::remark(&format!($($text)*)) };
 }
 pub(crate) use note;
+
+/// A line of what makes results less than they seem, on standard error, written as [`format!`] has it.
+macro_rules! warning {
+    ($($text:tt)*) => { $crate::output::warn(&format!($($text)*)) };
+}
+pub(crate) use warning;

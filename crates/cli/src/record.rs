@@ -17,7 +17,7 @@ use pio_trace::{Layer, Tables};
 
 use crate::flags::MpiccFlag;
 use crate::mpi::{self, Kind, Mpi, Shim};
-use crate::output::note;
+use crate::output::{note, warning};
 use crate::own_way;
 use crate::progress::Working;
 use crate::trace_name::NewTrace;
@@ -217,9 +217,9 @@ impl Job {
     ///
     /// # Errors
     /// If the compiler that the user named does not compile it.
-    fn mpi_recorder(&self) -> Result<Option<MpiRecorder>> {
+    pub(crate) fn mpi_recorder(&self) -> Result<Option<MpiRecorder>> {
         let without = |error| {
-            note!("MPI calls are not recorded: {error:#}");
+            warning!("MPI calls are not recorded: {error:#}");
             Ok(None)
         };
         let mpi = match self.mpi() {
@@ -296,7 +296,7 @@ fn show(look: &Look) {
 pub(crate) fn record(options: &Options, quiet: bool) -> Result<ExitStatus> {
     if let Some(reason) = pio_record::cannot_see(&options.command) {
         // Now, rather than after hours: who wants its calls can stop it.
-        note!("{reason}; it runs without being recorded (strace can record it: see docs/record.md)");
+        warning!("{reason}; it runs without being recorded (strace can record it: see docs/record.md)");
     }
     let replaces = replaces(&options.output);
     let collecting = || Working::new("collecting what was recorded");
@@ -316,8 +316,9 @@ pub(crate) fn replaces(output: &Path) -> bool {
 pub(crate) fn tell(output: &Path, summary: &Summary, replaces: bool) {
     let output = output.display();
     let replaces = if replaces { " (in place of an earlier file)" } else { "" };
-    note!("{output}: {} events of {} processes{replaces}", summary.events, summary.processes);
+    let processes = if summary.processes == 1 { "process" } else { "processes" };
+    note!("{output}: {} events of {} {processes}{replaces}", summary.events, summary.processes);
     for problem in summary.problems() {
-        note!("{output}: {problem}");
+        warning!("{output}: {problem}");
     }
 }

@@ -22,7 +22,7 @@ use crate::placements::{self, Place};
 use crate::processors;
 use crate::rates::Cache;
 use crate::rings::unseen_rings;
-use crate::spool::{Header, Spool, Unusable};
+use crate::spool::{self, Header, Spool, Unusable};
 use crate::stripes;
 use crate::survey::{Given, Survey};
 use crate::unseen::unseen;
@@ -46,6 +46,8 @@ pub struct Summary {
     pub recorded: CallsByKind,
     /// Processes of which nothing is left: no room for the start of their spool, or it is no spool any more.
     pub lost_processes: usize,
+    /// Of them, those whose spool is of another version of the format, by version.
+    pub other_versions: BTreeMap<u32, u64>,
     /// Places in spools that hold what cannot be; the records after each are lost up to the next chunk.
     pub damaged: u64,
     /// Operations of MPI-IO, HDF5 or PnetCDF in which a process was killed.
@@ -71,13 +73,14 @@ pub struct Summary {
 impl Summary {
     /// What could not be saved, a sentence each; empty if all was.
     pub fn problems(&self) -> Vec<String> {
-        let lost_processes = self.lost_processes as u64;
+        let of_other_versions: u64 = self.other_versions.values().sum();
+        let left_nothing = (self.lost_processes as u64).saturating_sub(of_other_versions);
         [
             (
                 self.lost_calls,
                 "calls were made but not recorded: the disk or the budget was used up, or a signal came at a bad moment",
             ),
-            (lost_processes, "processes left nothing that can be read"),
+            (left_nothing, "processes left nothing that can be read"),
             (
                 self.damaged,
                 "places in the spools are damaged; what follows each is lost up to the next chunk",
@@ -92,10 +95,20 @@ impl Summary {
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
+        .chain(self.of_other_versions())
         .chain(self.thinning())
         .chain(self.unseen.iter().map(Unseen::to_string))
         .chain(self.running_on())
         .collect()
+    }
+
+    fn of_other_versions(&self) -> impl Iterator<Item = String> {
+        self.other_versions.iter().map(|(version, count)| {
+            format!(
+                "{count} processes left spools of version {version}, which cannot be read (expected version {})",
+                spool::VERSION
+            )
+        })
     }
 
     fn running_on(&self) -> Option<String> {
@@ -185,6 +198,9 @@ pub(crate) fn collect_from(
     let mut shifts = HashMap::new();
     for folder in folders {
         survey_folder(folder, &mut shifts, &mut members, &mut summary)?;
+    }
+    if let (true, Some(&found)) = (members.is_empty(), summary.other_versions.keys().next()) {
+        return Err(Error::SpoolVersion { folder: folders[0].clone(), found, expected: spool::VERSION });
     }
     summary.unseen = unseen(folders, |pid, after_ns| {
         let is_later = |m: &Member| m.spool.header.pid == pid && m.spool.header.start_ns > after_ns;
@@ -341,6 +357,11 @@ fn survey_folder(
             Ok(spool) => spool,
             Err(Unusable::NotASpool) => {
                 summary.lost_processes += 1;
+                continue;
+            }
+            Err(Unusable::OtherVersion(version)) => {
+                summary.lost_processes += 1;
+                *summary.other_versions.entry(version).or_default() += 1;
                 continue;
             }
             Err(Unusable::System(error)) => return Err(Error::io(&path, "read the spool")(error)),

@@ -50,6 +50,19 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
+    /// What was recorded is there, but was written by another version of the recorder.
+    #[error(
+        "{folder}: its spools are of version {found} (expected version {expected}): the Pioscope that recorded them can make a trace of them",
+        folder = folder.display()
+    )]
+    SpoolVersion {
+        /// The folder of spools.
+        folder: PathBuf,
+        /// Their version of the format.
+        found: u32,
+        /// The one that is read.
+        expected: u32,
+    },
     /// A path that cannot be passed on in an environment variable.
     #[error("{path}: {reason}", path = path.display())]
     UnusablePath {

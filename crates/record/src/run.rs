@@ -60,6 +60,8 @@ pub struct Options {
     pub python_marks: bool,
     /// Where the job runs: here if none is given.
     pub folder: Option<PathBuf>,
+    /// Whether what the job says on standard output goes to standard error: then the former is its caller's alone.
+    pub stdout_to_stderr: bool,
     /// Rules of Landlock that hold for the job, all of it.
     pub guard: Option<Arc<OwnedFd>>,
     /// Where to make the folder of spools, which every host of the job must reach: beside the trace if none is given.
@@ -403,6 +405,9 @@ fn job(
     command.env("PIOSCOPE_CALL_SITES", if options.python_marks { "yes" } else { "no" });
     if let Some(folder) = &options.folder {
         command.current_dir(folder);
+    }
+    if options.stdout_to_stderr {
+        command.stdout(io::stderr());
     }
     if let Some(rules) = options.guard.clone() {
         // SAFETY: between fork and exec, this makes two system calls, and allocates nothing.

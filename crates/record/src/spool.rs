@@ -39,7 +39,8 @@ pub(crate) const NO_OFFSET: u64 = u64::MAX;
 pub(crate) const PLAIN: u64 = 0;
 
 const MAGIC: &[u8; 8] = b"PIOSPOOL";
-const VERSION: u32 = 6;
+/// Of the format: [`Spool::open`] reads no other.
+pub(crate) const VERSION: u32 = 6;
 /// Where the command is in the header.
 const COMMAND: usize = 400;
 /// Where it ends at the latest: counts of lost calls follow.
@@ -197,6 +198,8 @@ pub(crate) struct Places {
 pub(crate) enum Unusable {
     /// It is no spool, or one whose process had no room for even the header.
     NotASpool,
+    /// It is a spool of another version of the format, which is here.
+    OtherVersion(u32),
     /// The system refused.
     System(io::Error),
 }
@@ -211,8 +214,12 @@ impl Spool {
             io::ErrorKind::UnexpectedEof => Unusable::NotASpool,
             _ => Unusable::System(error),
         })?;
-        if &bytes[..8] != MAGIC || u32_at(&bytes, 8) != VERSION {
+        if &bytes[..8] != MAGIC {
             return Err(Unusable::NotASpool);
+        }
+        match u32_at(&bytes, 8) {
+            VERSION => {}
+            other => return Err(Unusable::OtherVersion(other)),
         }
         Ok(Spool { path: path.to_path_buf(), header: Header::decode(&bytes), length })
     }
@@ -282,7 +289,7 @@ impl Spool {
         let now = match Spool::open(&self.path) {
             Ok(now) => now,
             Err(Unusable::System(error)) => return Err(error),
-            Err(Unusable::NotASpool) => return Ok(Vec::new()),
+            Err(Unusable::NotASpool | Unusable::OtherVersion(_)) => return Ok(Vec::new()),
         };
         for offset in now.places(chunk.offset)?.chunks {
             if let Some(copy) = now.chunk(offset)?.filter(|&found| is_same(found)) {

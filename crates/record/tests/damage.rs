@@ -74,6 +74,31 @@ fn empty_and_foreign_files_are_counted() {
     }
 }
 
+/// A folder that an older or newer recorder left: it is said which, and the trace is not replaced by an empty one.
+#[test]
+fn spools_of_another_version_are_named() {
+    const VERSION: std::ops::Range<usize> = 8..12;
+    let ours = u32::from_le_bytes(whole()[VERSION].try_into().expect("four bytes"));
+    let mut older = whole().to_vec();
+    older[VERSION].copy_from_slice(&(ours - 1).to_le_bytes());
+    let folder = folder();
+    let output = folder.path().join("job.pio");
+    fs::write(&output, "an earlier trace").expect("a file");
+    fs::write(folder.path().join("host-1-1.spool"), &older).expect("a spool");
+    fs::write(folder.path().join("host-2-1.spool"), &older).expect("a spool");
+    let refused = collect_with(folder.path(), &output, "older", &Settings::default()).expect_err("no trace");
+    let expected = format!("its spools are of version {} (expected version {ours})", ours - 1);
+    assert!(refused.to_string().contains(&expected), "{refused}");
+    assert_eq!(fs::read_to_string(&output).expect("it is there"), "an earlier trace");
+    // Beside others that can be read, they are what is missing.
+    fs::write(folder.path().join("host-3-1.spool"), whole()).expect("a spool");
+    let summary = collect_with(folder.path(), &output, "mixed", &Settings::default()).expect("a trace");
+    assert_eq!((summary.processes, summary.lost_processes), (1, 2));
+    let problems = summary.problems();
+    let expected = format!("2 processes left spools of version {}, which", ours - 1);
+    assert!(matches!(&problems[..], [one] if one.starts_with(&expected)), "{problems:?}");
+}
+
 #[test]
 fn a_cut_spool_gives_its_whole_chunks() {
     let (_, all) = collect_bytes(whole());
@@ -142,9 +167,10 @@ fn a_node_that_dies_costs_what_it_had_not_written() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // All but the version: a spool of another one is refused as a whole.
     #[test]
     fn any_bytes_anywhere_do_no_harm(
-        changes in prop::collection::vec((0usize..24_000, any::<u8>()), 1..40),
+        changes in prop::collection::vec((prop_oneof![0usize..8, 12usize..24_000], any::<u8>()), 1..40),
         length in 0usize..70_000,
     ) {
         let mut bytes = whole().to_vec();

@@ -59,6 +59,21 @@ fn compare_tells_more_calls_from_the_same() {
     assert!(row.contains("0.0040") && row.ends_with("yes"), "one of 252 ways: {row}");
     let absolute = compare(&["--fail-if", "write.bytes >= 40000"], "bs=1000");
     assert_eq!(absolute.code, Some(3), "{}", absolute.err);
+    // Conditions on values need no baseline; others do.
+    let alone = |condition: &str| {
+        let command = ["--", "dd", "if=in.bin", "of=out.bin", "bs=1000", "status=none"];
+        place.pioscope([&["compare", "-n", "5", "--fail-if", condition][..], &command].concat())
+    };
+    let held = alone("write.bytes >= 40000");
+    assert_eq!(held.code, Some(3), "{}", held.err);
+    assert!(
+        held.out.starts_with("5 runs\n") && held.err.ends_with("write.bytes >= 40000 holds\n"),
+        "{}",
+        held.err
+    );
+    assert!(alone("write.bytes > 40000").succeeds().out.contains("39.06 KiB  no"));
+    alone("io_time > 110 %")
+        .fails_with("'io_time > 110 %' is relative to a baseline (expected --baseline FILE");
     let left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 5, "no traces are left: {left:?}");
 }

@@ -170,6 +170,30 @@ fn diff_prints_both_runs() {
 }
 
 #[test]
+fn compare_prints_its_conditions_alone() {
+    let place = Place::new();
+    let compare = |options: &[&str]| {
+        let program = ["--", "sh", "-c", "echo this is the program; cat /etc/passwd > out"];
+        place.pioscope([&["compare", "-n", "5", "--baseline", "io.json"], options, &program].concat())
+    };
+    compare(&["--save"]).succeeds();
+    let printed = compare(&["--json", "--fail-if", "calls > 105 %", "--fail-if", "bytes < 1"]);
+    assert!(printed.err.contains("this is the program\n"), "{}", printed.err);
+    let found = object(printed, "pioscope.compare/1");
+    assert_eq!((&found["baseline"]["file"], &found["run_count"]), (&"io.json".into(), &5.into()));
+    let [calls, bytes] = &found["conditions"].as_array().unwrap()[..] else { panic!("{found}") };
+    assert_eq!((&calls["holds"], &calls["factor"]), (&false.into(), &1.0.into()));
+    assert_eq!(calls["median"], calls["baseline_median"]);
+    assert!(calls["probability"].is_number() && bytes["probability"].is_null(), "{found}");
+    let alone = ["compare", "-n", "5", "--json", "--fail-if", "bytes < 1", "--", "cat", "/etc/passwd"];
+    assert!(object(place.pioscope(alone), "pioscope.compare/1")["baseline"].is_null());
+    let failed = compare(&["--json", "--fail-if", "bytes > 1"]);
+    assert_eq!(failed.code, Some(3), "{}", failed.err);
+    let found: Value = serde_json::from_str(&failed.out).unwrap();
+    assert_eq!(found["conditions"][0]["holds"], true);
+}
+
+#[test]
 fn predict_prints_every_prediction() {
     let place = Place::new();
     let workload = ["--workload", "ior-easy,ranks=4", "--machine", "sp-argonne"];

@@ -25,7 +25,7 @@ fn with(place: &Place, variables: &[(&str, &str)], words: &[&str]) -> Transcript
 }
 
 #[test]
-fn a_quiet_command_says_errors_alone() {
+fn a_quiet_command_says_errors_and_what_is_missing_alone() {
     let place = recorded();
     let copy = ["dd", "if=in.bin", "of=out.bin", "status=none"];
     let quiet = place.pioscope(["--quiet", "record", "-o", "run.pio", "--"].into_iter().chain(copy));
@@ -33,8 +33,12 @@ fn a_quiet_command_says_errors_alone() {
     let whole = fs::read(place.join("run.pio")).unwrap();
     fs::write(place.join("cut.pio"), &whole[..whole.len() - 20]).unwrap();
     let explained = place.pioscope(["explain", "cut.pio", "-q", "--html", "cut.html"]).succeeds();
-    assert_eq!(explained.err, "");
     assert!(explained.out.starts_with("Incomplete: "), "{}", explained.out);
+    // Others do not say it in their results.
+    let compared = place.pioscope(["diff", "run.pio", "cut.pio", "-q"]).succeeds();
+    for err in [&explained.err, &compared.err] {
+        assert!(err.starts_with("pioscope: cut.pio: incomplete: ") && err.lines().count() == 1, "{err}");
+    }
     place.pioscope(["explain", "-q", "missing.pio"]).fails_with("missing.pio");
 }
 
@@ -94,6 +98,7 @@ fn a_trace_that_nobody_named_replaces_nothing() {
     for (name, other) in [("sh.pio", "sh-2.pio"), ("sh-2.pio", "sh-3.pio")] {
         let said = place.pioscope(["record", "--", "sh", "-c", "cat /dev/null"]).succeeds().err;
         assert!(said.starts_with(&format!("pioscope: {name}: ")), "{said}");
+        assert!(said.ends_with(" events of 1 process\n"), "{said}");
         assert!(place.join(name).is_file() && !place.join(other).exists());
     }
     place.pioscope(["record", "--", "./no-such-program"]).fails_with("no-such-program: not found");
