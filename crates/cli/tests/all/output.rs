@@ -96,7 +96,7 @@ fn tables_are_as_wide_as_the_terminal() {
 fn a_trace_that_nobody_named_replaces_nothing() {
     let place = Place::new();
     for (name, other) in [("sh.pio", "sh-2.pio"), ("sh-2.pio", "sh-3.pio")] {
-        let said = place.pioscope(["record", "--", "sh", "-c", "cat /dev/null"]).succeeds().err;
+        let said = place.pioscope(["record", "--", "sh", "-c", "cat /etc/passwd > /dev/null"]).succeeds().err;
         assert!(said.starts_with(&format!("pioscope: {name}: ")), "{said}");
         assert!(said.ends_with(" events of 1 process\n"), "{said}");
         assert!(place.join(name).is_file() && !place.join(other).exists());
