@@ -231,7 +231,7 @@ preflight:
 # Readers of Darshan logs are what ours is measured beside, and needed for nothing else.
 .venv-readers/.ready:
 	python3 -m venv .venv-readers
-	.venv-readers/bin/pip install --quiet --disable-pip-version-check darshan==3.5.0 drishti-io==0.8 dxt-explorer==0.4
+	.venv-readers/bin/pip install --quiet --disable-pip-version-check darshan==3.5.0 drishti-io==0.8
 	@touch $@
 
 # PyDarshan is what our reading of Darshan logs is compared with, and needed for nothing else.

@@ -1,8 +1,8 @@
-"""Prints how long readers of Darshan logs take for the same logs, and what they write: Pioscope, PyDarshan, Drishti and DXT Explorer.
+"""Prints how long readers of Darshan logs take for the same logs, and what they write: Pioscope, PyDarshan and Drishti.
 
 The logs are examples that come with PyDarshan: one with every access (DXT) of 4 ranks, and one with counters alone of 2,048 ranks.
-Commands run in turn, and the fastest run of each counts, because others may use the machine. Needs the packages darshan,
-drishti-io and dxt-explorer: `make bench` installs them.
+Commands run in turn, and the fastest run of each counts, because others may use the machine. Needs the packages darshan and
+drishti-io: `make bench` installs them.
 """
 
 import argparse
@@ -27,7 +27,6 @@ COMMANDS = [
     ("pioscope explain LOG --html FILE", [pioscope(), "explain", ACCESSES, "--html", "report.html"]),
     ("python -m darshan summary LOG", [sys.executable, "-m", "darshan", "summary", ACCESSES]),
     ("drishti LOG", [BESIDE / "drishti", ACCESSES]),
-    ("dxt-explorer -t -s LOG", [BESIDE / "dxt-explorer", "-t", "-s", ACCESSES]),
     ("pioscope explain LOG --brief", [pioscope(), "explain", COUNTERS, "--brief"]),
     ("drishti --issues LOG", [BESIDE / "drishti", "--issues", COUNTERS]),
 ]
@@ -38,7 +37,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="runs of each command (default %(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
-    packages = ", ".join(f"{name} {version(name)}" for name in ["darshan", "drishti-io", "dxt-explorer"])
+    packages = ", ".join(f"{name} {version(name)}" for name in ["darshan", "drishti-io"])
     found = {shown: [] for shown, _ in COMMANDS}
     for _ in range(arguments.rounds):
         for shown, words in COMMANDS:
