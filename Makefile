@@ -154,7 +154,7 @@ PREFIX ?= $(HOME)/.local
 INSTALLED = $(DESTDIR)$(PREFIX)/lib/pioscope
 # What is loaded into programs of the usual MPIs, compiled by `make wheel`; without, the user's mpicc compiles it.
 SHIMS = $(patsubst target/wheel/data/lib/pioscope/%,%,$(wildcard target/wheel/data/lib/pioscope/*/*.so))
-# Where these shells look for completions of what is installed in the same PREFIX.
+# Where bash and fish look for completions of what is installed in the same PREFIX, and zsh below /usr and /usr/local.
 COMPLETIONS = $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions/pioscope zsh/site-functions/_pioscope fish/vendor_completions.d/pioscope.fish)
 install: release ## the command, its libraries, manual pages and completions under PREFIX (~/.local), which may be moved as a whole
 	rm -rf $(INSTALLED)

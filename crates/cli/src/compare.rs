@@ -19,7 +19,7 @@ use crate::explain;
 use crate::flags::JsonFlag;
 use crate::here;
 use crate::json;
-use crate::output::{self, note};
+use crate::output::{self, note, warning};
 use crate::record::{self, Job};
 use crate::whole_file;
 pub(crate) use baseline::Baseline;
@@ -130,10 +130,10 @@ fn keep(path: &Path, runs: usize, job: &Job) -> Result<ExitCode> {
 /// Says if the baseline is of another host or command.
 fn tell_of_others(path: &Path, baseline: &Baseline, new: &Baseline) {
     if baseline.host != new.host {
-        note!("{}: the baseline is of host {}, and this is {}", path.display(), baseline.host, new.host);
+        warning!("{}: the baseline is of host {}, and this is {}", path.display(), baseline.host, new.host);
     }
     if baseline.command != new.command {
-        note!("{}: the baseline is of another command: {}", path.display(), baseline.command);
+        warning!("{}: the baseline is of another command: {}", path.display(), baseline.command);
     }
 }
 
@@ -157,6 +157,7 @@ fn measure(job: &Job, runs: usize, baseline: Option<&Path>, stdout_to_stderr: bo
         }
         ensure!(status.success(), "the command failed ({status}): nothing was compared");
         let found = explain::explain(&explain::open(&trace)?)?;
+        ensure!(found.process_count > 0, "nothing was recorded of the command: nothing was compared");
         // The first finds caches cold, and libraries to be loaded.
         if number > 0 {
             numbers.push(Numbers::of(&found));

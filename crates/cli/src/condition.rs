@@ -16,7 +16,8 @@ pub(crate) const HOLDS: u8 = 3;
 /// What `--fail-if` takes.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct FailIf {
-    /// Exit with code 3 if this holds of the second run, such as 'io_time > 110 %' (of the first run) or 'write.calls > 1000':
+    /// Exit with code 3 if this holds of the second run (compare: of the runs' median), such as 'io_time > 110 %' (of the first
+    /// run, or the baseline) or 'write.calls > 1000':
     /// METRIC >, >=, < or <= NUMBER, then %, a unit of time or size, or nothing. May be given several times. Metrics: io_time,
     /// run_time, bytes, read_bytes, write_bytes, calls, and OPERATION.time, .calls and .bytes (open, close, read, write, seek,
     /// sync, view, metadata)

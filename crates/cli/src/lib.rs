@@ -53,7 +53,7 @@ use output::print;
 #[derive(Debug, Parser)]
 #[command(name = "pioscope", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Arguments {
-    /// Say only errors, and what a trace lacks, on standard error: no notes, no progress
+    /// Say only errors and warnings on standard error: no notes, no progress
     #[arg(short, long, global = true, display_order = 1000)]
     quiet: bool,
     #[command(subcommand)]

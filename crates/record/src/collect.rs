@@ -104,8 +104,9 @@ impl Summary {
 
     fn of_other_versions(&self) -> impl Iterator<Item = String> {
         self.other_versions.iter().map(|(version, count)| {
+            let processes = if *count == 1 { "process" } else { "processes" };
             format!(
-                "{count} processes left spools of version {version}, which cannot be read (expected version {})",
+                "{count} {processes} left spools of version {version}, which cannot be read (expected version {})",
                 spool::VERSION
             )
         })

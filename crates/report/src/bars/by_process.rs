@@ -29,7 +29,8 @@ impl Bars {
                 before.bring_back(self);
                 return false;
             }
-            if self.bars.len() > self.most {
+            // Later, none becomes coarser, and the order does not matter.
+            if self.bars.len() > self.most && self.span_ns <= self.duration_ns {
                 before.bring_back(self);
                 return false;
             }
