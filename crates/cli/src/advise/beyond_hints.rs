@@ -122,13 +122,8 @@ mod tests {
     use pio_plan::{Hints, Strategy};
 
     use super::super::search::Time;
+    use super::super::search::tests::collapse;
     use super::*;
-
-    fn collapse() -> Workload {
-        let given = [("ranks", "8"), ("x", "32"), ("y", "32"), ("z", "32"), ("iterations", "10")];
-        let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        pio_sim::workload::find("collapse").unwrap().build(&given, 1).unwrap()
-    }
 
     fn search(machine: &Machine) -> (f64, BeyondHints) {
         let (workload, advice) = (collapse(), Advice { strategy: Strategy::List, hints: Hints::default() });

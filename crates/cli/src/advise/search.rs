@@ -322,10 +322,10 @@ fn with_own(own: OwnHints) -> Hints {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn collapse() -> Workload {
+    pub(in crate::advise) fn collapse() -> Workload {
         let given = [("ranks", "8"), ("x", "32"), ("y", "32"), ("z", "32"), ("iterations", "10")];
         let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
         pio_sim::workload::find("collapse").unwrap().build(&given, 1).unwrap()
