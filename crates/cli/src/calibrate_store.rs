@@ -73,8 +73,8 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
                 let crowd = crowd::measure(description, &path)?;
                 let awake = crowd.took(Kind::Write).all;
                 let [soon, later] = COMPUTES;
-                let wake = time_to_wake(&file, awake, soon)?;
-                Some((wake, time_to_wake(&file, awake, later)?.max(wake), crowd))
+                let wake = time_to_wake(&file, awake, soon, None)?;
+                Some((wake, time_to_wake(&file, awake, later, Some(wake))?.max(wake), crowd))
             }
             false => None,
         };
@@ -88,6 +88,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     let (mut wake, mut deep_wake, mut change, mut pieces) =
         (Duration::ZERO, Duration::ZERO, Duration::ZERO, None);
     machine.calls.sync = Some(syncs(store, &path)?);
+    let link = Some(machine.network.link.clone()).filter(|_| machine.nodes.count > 1);
     if let Some((soon, later, crowd)) = shared {
         (wake, deep_wake) = (soon, later);
         // A request has two ways, and two switches that the scheduler counts.
@@ -97,8 +98,10 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         write = in_crowd(crowd.took(Kind::Write), crowd.took(Kind::LargeWrite), servers, switches);
         read = in_crowd(crowd.took(Kind::Read), crowd.took(Kind::LargeRead), servers, switches);
         // Of requests that each take the next server.
-        let most = [write.of_server(None), read.of_server(None)].map(|service| service.request);
-        change = most.into_iter().fold(Duration::from_seconds(crowd.change()), Duration::min);
+        if store.servers() > 1 {
+            let most = [&write, &read].map(|requests| requests.of_server(link.as_ref()).request);
+            change = most.into_iter().fold(Duration::from_seconds(crowd.change()), Duration::min);
+        }
         pieces = Some(crowd.pieces());
         let longer = (crowd.took(Kind::FirstWrite).all - crowd.took(Kind::Write).all).max(0.0);
         machine.calls.new_pages = Some(new_pages(store, &path, longer)?);
@@ -117,8 +120,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     ]
     .into_iter()
     .for_each(|key| spreads.forget(key));
-    let link = Some(&machine.network.link).filter(|_| machine.nodes.count > 1);
-    let [write, read] = [write.of_server(link), read.of_server(link)].map(|service| {
+    let [write, read] = [&write, &read].map(|requests| requests.of_server(link.as_ref())).map(|service| {
         let request = service.request.picoseconds().saturating_sub(change.picoseconds());
         Service { request: Duration::from_picoseconds(request), ..service }
     });
@@ -212,8 +214,14 @@ fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
 }
 
 /// Until a core is awake: what a small write takes longer before which the client computes for so long; given is
-/// what one takes in a crowd. If that is long, the client sleeps, too, before the answer is there.
-fn time_to_wake(file: &StoreFile, awake: f64, pause: std::time::Duration) -> Result<Duration> {
+/// what one takes in a crowd. If that is long, the client sleeps, too, before the answer is there: for as long as `clients` says,
+/// or as its server's core takes.
+fn time_to_wake(
+    file: &StoreFile,
+    awake: f64,
+    pause: std::time::Duration,
+    clients: Option<Duration>,
+) -> Result<Duration> {
     let looks_out = look_out(0);
     let mut seconds = Vec::new();
     for index in 0..WAKES {
@@ -226,8 +234,9 @@ fn time_to_wake(file: &StoreFile, awake: f64, pause: std::time::Duration) -> Res
         seconds.push(start.elapsed().as_secs_f64());
     }
     let longer = (middle(seconds) - awake).max(0.0);
-    let both_sleep = longer / 2.0 + awake > looks_out.as_secs_f64();
-    Ok(Duration::from_seconds(if both_sleep { longer / 2.0 } else { longer }))
+    let servers = clients.map_or(longer / 2.0, |clients| (longer - clients.seconds()).max(0.0));
+    let both_sleep = servers + awake > looks_out.as_secs_f64();
+    Ok(Duration::from_seconds(if both_sleep { servers } else { longer }))
 }
 
 /// What the first write to a new file takes longer than the next, on all servers at once.

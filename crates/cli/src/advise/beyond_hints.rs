@@ -108,8 +108,8 @@ impl Search<'_> {
     fn try_out<T>(&self, found: &mut Option<Elsewise<T>>, value: T, machine: &Machine) -> Result<()> {
         let Predicted { advice, time } = self.best;
         let (modelled_s, _) = io_time(machine, self.workload, advice)?;
-        let least_s = found.as_ref().map_or(time.modelled_s, |found| found.modelled_s);
-        if modelled_s < worthwhile(least_s) {
+        let least_s = found.as_ref().map_or(worthwhile(time.modelled_s), |found| found.modelled_s);
+        if modelled_s < least_s {
             *found = Some(Elsewise { value, advice: advice.clone(), modelled_s });
         }
         Ok(())

@@ -99,7 +99,8 @@ pub(super) fn what_cannot_be_set(found: &Found, tables: &Tables) -> String {
         };
         return format!(
             "With {count} I/O servers, on {nodes}, {places} (storage.io of the machine's description), {} On each of these nodes, \
-             with another index:\n  pioscope serve --servers {count} --server-index INDEX --dir FOLDER --store-file FILE\n",
+             with another index, and strips as described:\n  pioscope serve --servers {count} --server-index INDEX --listen $(hostname) \
+             --dir FOLDER --store-file FILE --strip SIZE\n",
             is_predicted(servers, found),
         );
     }
