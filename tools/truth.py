@@ -53,7 +53,6 @@ def main():
     parser.add_argument("--kept", type=absolute, default=ROOT / "target/truth", help="what was measured (%(default)s)")
     parser.add_argument("--profile", default="release", help="the build that is tried (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
-    parser.add_argument("--page", default="truth", choices=["truth", "truth-servers"], help="which page (%(default)s)")
     arguments = parser.parse_args()
     if arguments.small:
         for name, value in SMALL.items():
@@ -74,7 +73,10 @@ def main():
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as side_by_side:
         predicted = side_by_side.map(lambda case: case.predict(pioscope(arguments.profile)), measured)
         found = list(zip(measured, predicted))
-    with page(arguments.page, wanted=arguments.write):
+    if not found:
+        sys.exit(f"{arguments.kept}: nothing of these cases was measured")
+    on_servers = all(place.startswith("server") for place in arguments.places)
+    with page("truth-servers" if on_servers else "truth", wanted=arguments.write):
         report(found)
 
 

@@ -270,9 +270,9 @@ impl Connection for SharedConnection {
         self.pending = self.locate(prefix, place)?;
         let len = prefix.data_len as usize;
         // Data that come behind this head are no other message.
-        let behind = matches!(self.pending, Some(Pending::Behind(_))).then_some(len);
+        let behind = if matches!(self.pending, Some(Pending::Behind(_))) { len } else { 0 };
         if let Some(follower) = &mut self.follower {
-            follower.asked(cpu, len.max(self.sent_len), || self.stream.has_come_behind(behind.unwrap_or(0)));
+            follower.asked(cpu, len.max(self.sent_len), || self.stream.has_come_behind(behind));
         }
         Ok(len)
     }
