@@ -515,18 +515,20 @@ pub(crate) fn io_nodes(
     may_share: bool,
 ) -> Result<IoNodes, MachineError> {
     let placements = IoNodePlacement::ALL.map(|placement| (placement.name(), placement));
+    let mut up_to_a_second = |key, otherwise| {
+        if section.has(key) { section.duration(key, "1 s") } else { Ok(otherwise) }
+    };
+    let wake = up_to_a_second("wake", Duration::ZERO)?;
+    let deep_wake = up_to_a_second("deep-wake", wake)?;
+    let change = up_to_a_second("change", Duration::ZERO)?;
     let io = IoNodes {
         count: section.number("count", 1..=MOST_NODES)?,
         placement: section.word("placement", &placements)?,
         dedicated: section.flag("dedicated")?,
         shares_cores: section.has("shares-cores") && section.flag("shares-cores")?,
-        wake: if section.has("wake") { section.duration("wake", "1 s")? } else { Duration::ZERO },
-        deep_wake: if section.has("deep-wake") {
-            section.duration("deep-wake", "1 s")?
-        } else {
-            Duration::ZERO
-        },
-        change: if section.has("change") { section.duration("change", "1 s")? } else { Duration::ZERO },
+        wake,
+        deep_wake,
+        change,
     };
     if io.shares_cores && (io.dedicated || !may_share) {
         let expected = "false, unless storage is striped, on nodes that are not dedicated".to_owned();

@@ -82,7 +82,7 @@ impl Threads {
             _ if !self.parts[thread].is_empty() => Duration::ZERO,
             Some(idle) => time_to_wake(idle, io, now),
             // It has not been up yet.
-            None => deep(io),
+            None => io.deep_wake,
         }
     }
 
@@ -128,13 +128,9 @@ fn time_to_wake((since, sent_bytes): (Time, u64), io: &IoNodes, now: Time) -> Du
     let awake = look_out(sent_bytes).as_nanos() as u64 * 1000 + io.wake.picoseconds();
     match waited {
         _ if waited <= awake => Duration::ZERO,
-        DEEP.. => deep(io),
+        DEEP.. => io.deep_wake,
         _ => io.wake,
     }
-}
-
-fn deep(io: &IoNodes) -> Duration {
-    if io.deep_wake > Duration::ZERO { io.deep_wake } else { io.wake }
 }
 
 #[cfg(test)]
@@ -190,9 +186,6 @@ mod tests {
         threads.end_asking(1, 0);
         threads.begin_asking(1, 0, at(2000), 1 << 20);
         assert_eq!(asker(&threads, [2020, 2021, 3000]), [none, wake, deep]);
-        // Where only one time is known, it holds for both.
-        let io = IoNodes { deep_wake: none, ..io };
-        assert_eq!(threads.time_to_wake_asker(&small, &io, at(9000)), wake);
     }
 
     #[test]
