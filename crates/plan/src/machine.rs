@@ -197,6 +197,9 @@ pub trait StateMachine {
 pub struct Choice {
     /// The strategy that was chosen.
     pub strategy: Strategy,
+    /// Whether all ranks had data, and to exchange them would have been no cheaper even among ranks that never wait for each other:
+    /// how long they wait changes sooner than what they access.
+    pub is_clear: bool,
     /// Why, for people to read.
     pub reason: String,
 }

@@ -1,16 +1,18 @@
 //! What the automatic choice keeps in mind of a file from one operation to the next.
 
 use crate::access::Direction;
+use crate::machine::Choice;
 use crate::strategy::Strategy;
 
-/// After how many operations without a word the ranks describe their accesses anew, at most.
+/// After how many operations without a word the ranks describe their accesses anew, at most; and where the choice is clear.
 const LONGEST: u32 = 63;
+const LONGEST_IF_CLEAR: u32 = 255;
 
 /// What is kept in mind of an open file's collective operations under its views in force.
 ///
 /// How long ranks waited for each other when they last described their accesses is what they expect of the next time. A choice for
-/// a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times, and so on:
-/// programs go on as they began, but what all ranks have together a rank sees only if they tell each other. All ranks must hold
+/// a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times, and so on; one
+/// that is clear 12 times, then 192: programs go on as they began, but what all ranks have together a rank sees only if they tell each other. All ranks must hold
 /// the same: so only operations that end on each rank before its next one begins may be told, and a new view begins anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Remembered {
@@ -54,15 +56,20 @@ impl Remembered {
     }
 
     /// Takes note of what the ranks chose when they had described their accesses, and how long this one waited for that.
-    pub fn learn(&mut self, direction: Direction, chosen: Strategy, waited_us: u64) {
+    pub fn learn(&mut self, direction: Direction, choice: &Choice, waited_us: u64) {
+        let chosen = choice.strategy;
         let kept = &mut self.each[direction as usize];
         // What ranks drift apart in operations without a word is not what they would wait in each.
         let waited_us = Some(waited_us / (1 + u64::from(kept.held)));
         *kept = if chosen.sends_messages() {
             Kept { waited_us, ..Kept::default() }
         } else {
-            let held = if kept.strategy == Some(chosen) { kept.held * 4 } else { 3 };
-            let held = held.min(LONGEST);
+            let (first, times, longest) = match choice.is_clear {
+                true => (12, 16, LONGEST_IF_CLEAR),
+                false => (3, 4, LONGEST),
+            };
+            let is_confirmed = kept.strategy == Some(chosen);
+            let held = if is_confirmed { (kept.held * times).min(longest) } else { first };
             Kept { strategy: Some(chosen), left: held, held, waited_us }
         };
         if chosen.sends_messages() {
@@ -75,15 +82,19 @@ impl Remembered {
 mod tests {
     use super::*;
 
+    fn choice(strategy: Strategy) -> Choice {
+        Choice { strategy, is_clear: false, reason: String::new() }
+    }
+
     /// Of so many operations, in which `chosen` would be chosen, those in which ranks describe.
-    fn described(remembered: &mut Remembered, operations: u32, chosen: Strategy) -> Vec<u32> {
+    fn described(remembered: &mut Remembered, operations: u32, choice: &Choice) -> Vec<u32> {
         let mut described = Vec::new();
         for operation in 0..operations {
             match remembered.recall(Direction::Write).strategy {
-                Some(strategy) => assert_eq!(strategy, chosen),
+                Some(strategy) => assert_eq!(strategy, choice.strategy),
                 None => {
                     described.push(operation);
-                    remembered.learn(Direction::Write, chosen, 0);
+                    remembered.learn(Direction::Write, choice, 0);
                 }
             }
         }
@@ -93,37 +104,43 @@ mod tests {
     #[test]
     fn what_holds_is_asked_ever_less_often() {
         let mut remembered = Remembered::default();
-        assert_eq!(described(&mut remembered, 200, Strategy::Independent), [0, 4, 17, 66, 130, 194]);
+        assert_eq!(described(&mut remembered, 200, &choice(Strategy::Independent)), [0, 4, 17, 66, 130, 194]);
         assert_eq!(remembered.recall(Direction::Read), Recalled::default());
     }
 
     #[test]
+    fn what_is_clear_is_asked_less_often_at_once() {
+        let clear = Choice { is_clear: true, ..choice(Strategy::Independent) };
+        assert_eq!(described(&mut Remembered::default(), 500, &clear), [0, 13, 206, 462]);
+    }
+
+    #[test]
     fn who_exchanges_data_describes() {
-        assert_eq!(described(&mut Remembered::default(), 4, Strategy::TwoPhase), [0, 1, 2, 3]);
+        assert_eq!(described(&mut Remembered::default(), 4, &choice(Strategy::TwoPhase)), [0, 1, 2, 3]);
     }
 
     #[test]
     fn after_an_exchange_ranks_describe_whatever_comes() {
         let mut remembered = Remembered::default();
-        remembered.learn(Direction::Write, Strategy::Sieving, 0);
+        remembered.learn(Direction::Write, &choice(Strategy::Sieving), 0);
         assert!(remembered.recall(Direction::Write).strategy.is_some());
-        remembered.learn(Direction::Read, Strategy::TwoPhase, 0);
+        remembered.learn(Direction::Read, &choice(Strategy::TwoPhase), 0);
         assert!(remembered.recall(Direction::Write).strategy.is_none());
     }
 
     #[test]
     fn ranks_expect_to_wait_as_they_waited() {
         let mut remembered = Remembered::default();
-        remembered.learn(Direction::Write, Strategy::TwoPhase, 700);
+        remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 700);
         assert_eq!(remembered.recall(Direction::Write), Recalled { strategy: None, waited_us: Some(700) });
         assert_eq!(remembered.recall(Direction::Read).waited_us, None);
-        remembered.learn(Direction::Write, Strategy::List, 900);
+        remembered.learn(Direction::Write, &choice(Strategy::List), 900);
         for _ in 0..3 {
             assert_eq!(remembered.recall(Direction::Write).strategy, Some(Strategy::List));
         }
         assert_eq!(remembered.recall(Direction::Write), Recalled { strategy: None, waited_us: Some(900) });
         // Four operations went by.
-        remembered.learn(Direction::Write, Strategy::TwoPhase, 2000);
+        remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 2000);
         assert_eq!(remembered.recall(Direction::Write).waited_us, Some(500));
     }
 
@@ -131,8 +148,8 @@ mod tests {
     fn another_choice_is_tried_anew() {
         let mut remembered = Remembered::default();
         for chosen in [Strategy::List, Strategy::List, Strategy::Sieving] {
-            remembered.learn(Direction::Write, chosen, 0);
+            remembered.learn(Direction::Write, &choice(chosen), 0);
         }
-        assert_eq!(described(&mut remembered, 5, Strategy::Sieving), [3]);
+        assert_eq!(described(&mut remembered, 5, &choice(Strategy::Sieving)), [3]);
     }
 }

@@ -14,7 +14,12 @@ use crate::machine::{Action, Event, Io, StateMachine};
 /// What a request costs beside its bytes, in bytes: a window of fewer pieces than it has multiples of this is not
 /// sieved. In the time of a call, 5 KB of a file in memory can be read and 22 KB written
 /// ([`crate::cost::Terms::MEASURED`]); disks and servers put the border higher.
-pub(crate) const PIECE_BYTES: u64 = 8 << 10;
+const PIECE_BYTES: u64 = 8 << 10;
+
+/// Whether so many pieces of a window are requested one by one.
+pub(crate) fn are_far_apart(pieces: u64, window: u64) -> bool {
+    pieces.saturating_mul(PIECE_BYTES) <= window
+}
 
 /// One operation of one rank, sieved.
 #[derive(Debug)]
@@ -79,7 +84,7 @@ impl Sieving {
         let positions = self.access.view.positions_within(rest, window);
         let part = Access { view: self.access.view.clone(), positions };
         let span = part.bounds();
-        if part.pieces().saturating_mul(PIECE_BYTES) <= span.end - span.start {
+        if are_far_apart(part.pieces(), span.end - span.start) {
             return self.begin_pieces(part.positions, actions);
         }
         if self.direction == Direction::Read {

@@ -119,6 +119,58 @@ fn a_page_is_new_once() {
 }
 
 #[test]
+fn long_pieces_are_accesses_of_their_own_to_servers() {
+    let new = Terms { new_pages_s: 5e-6, placed_bytes_per_s: 2e9, share_processors: true, ..Terms::MEASURED };
+    // 4 servers have the 2 processors of 2 ranks.
+    let two = setting(4, 2);
+    let time = |strategy, operation: &Operation, terms: &Terms| {
+        estimate(strategy, operation, &two, terms).unwrap().seconds()
+    };
+    let (long, short) =
+        (interleaved(Direction::Write, 2, 256, 8192), interleaved(Direction::Write, 2, 2048, 1024));
+    let added = |strategy, operation| {
+        time(strategy, operation, &new)
+            - time(strategy, operation, &Terms { new_pages_s: 0.0, ..new.clone() })
+    };
+    // A piece more for each of 64 strips that may begin within one.
+    for strategy in [Strategy::Ecio, Strategy::List] {
+        assert!((added(strategy, &long) - 576.0 * 5e-6 / 2.0).abs() < 1e-9, "{strategy}");
+    }
+    // Short ones are put together: each of the 2 ranks has a request to each of 4 servers.
+    assert!((added(Strategy::Ecio, &short) - 8.0 * 5e-6 / 2.0).abs() < 1e-9);
+    // Of 8 KiB a page is placed, of 1 KiB all; 4 and 4 MiB.
+    let placing = |operation| {
+        let slow = Terms { placed_bytes_per_s: 1e9, ..new.clone() };
+        time(Strategy::Ecio, operation, &slow) - time(Strategy::Ecio, operation, &new)
+    };
+    let a_second_less = 1.0 / 1e9 - 1.0 / 2e9;
+    assert!((placing(&long) - 512.0 * 4096.0 / 2.0 * a_second_less).abs() < 1e-9);
+    assert!((placing(&short) - 4096.0 * 1024.0 / 2.0 * a_second_less).abs() < 1e-9);
+    // So they are exchanged, where small ones are shipped.
+    assert!(choose(&long, &two, &new).strategy.sends_messages());
+}
+
+#[test]
+fn on_servers_nobody_sieves_to_write() {
+    let operation = interleaved(Direction::Write, 2, 1000, 64);
+    let parts = |strategy| estimate(strategy, &operation, &setting(2, 2), &Terms::MEASURED).unwrap().parts;
+    assert_eq!(parts(Strategy::Sieving), parts(Strategy::Independent));
+}
+
+#[test]
+fn a_choice_is_clear_if_messages_gain_nothing() {
+    let clear = |operation: &Operation, servers| {
+        choose(operation, &setting(servers, operation.ranks), &Terms::MEASURED).is_clear
+    };
+    assert!(clear(&apart(Direction::Write, 4, 16 << 20), 0));
+    // One that only waiting decides is not; nor one of an operation in which not all ranks have data.
+    let exchanged = interleaved(Direction::Write, 8, 128, 2048);
+    let late = choose(&exchanged, &Setting { waits_s: Some(1.0), ..setting(0, 8) }, &Terms::MEASURED);
+    assert!(!late.strategy.sends_messages() && !late.is_clear);
+    assert!(!clear(&Operation { ranks: 5, ..apart(Direction::Write, 4, 16 << 20) }, 0));
+}
+
+#[test]
 fn who_waits_long_for_others_goes_alone() {
     let operation = interleaved(Direction::Write, 8, 128, 2048);
     let chosen =

@@ -11,9 +11,11 @@ pub fn terms(machine: &Machine) -> Terms {
     let call = library.map_or(Duration::ZERO, |library| library.call);
     let copy = &machine.nodes.copy;
     let files = Files::of(machine);
-    let write = call.seconds() + files.write.0;
-    // What was measured ends with a write by one of them.
-    let together = library.into_iter().flat_map(|library| &library.together).filter(|one| one.ranks > 1);
+    // What was measured ends with a write by one of them: one rank has nothing to say, and only writes.
+    let measured: Vec<_> = library.map(|library| library.together.iter()).into_iter().flatten().collect();
+    let alone = measured.iter().find(|one| one.ranks == 1).map(|one| one.collective.seconds());
+    let write = alone.unwrap_or(call.seconds() + files.asking_s + files.write.0);
+    let together = measured.iter().filter(|one| one.ranks > 1);
     let together = together.map(|one| (one.ranks, (one.collective.seconds() - write).max(1e-6)));
     // Who yields lets the next go at once.
     let yields = machine.mpi_io.as_ref().is_some_and(|costs| !costs.spins);
@@ -28,6 +30,9 @@ pub fn terms(machine: &Machine) -> Terms {
             usual.piece_s,
         ),
         extent_s: files.extent_s.unwrap_or(usual.extent_s),
+        asking_s: files.asking_s,
+        placed_piece_s: files.placed.0,
+        placed_bytes_per_s: files.placed.1,
         read_s: known(files.read.0, usual.read_s),
         write_s: known(files.write.0, usual.write_s),
         new_pages_s: files.new.0,
@@ -35,6 +40,7 @@ pub fn terms(machine: &Machine) -> Terms {
         lock_s: known(files.lock_s, usual.lock_s),
         read_bytes_per_s: files.read.1,
         write_bytes_per_s: files.write.1,
+        share_processors: machine.storage.shares_cores(),
         is_remote: matches!(machine.storage, Storage::Shared(_) | Storage::Parallel(_)),
         turn_s: known(turn.seconds(), usual.turn_s),
         together: together.collect(),
@@ -66,6 +72,10 @@ struct Files {
     new: (f64, f64),
     lock_s: f64,
     extent_s: Option<f64>,
+    /// A rank's processor, for a request to a server.
+    asking_s: f64,
+    /// What pieces take a server: seconds each, and bytes a second.
+    placed: (f64, f64),
 }
 
 const NOTHING: (f64, f64) = (0.0, 0.0);
@@ -76,27 +86,21 @@ const LONG: u64 = 1 << 20;
 impl Files {
     fn of(machine: &Machine) -> Files {
         let calls = &machine.calls;
+        let new = calls.new_pages.as_ref().map(of_call).map_or(NOTHING, |(call, rate)| (call, 1.0 / rate));
         match &machine.storage {
+            // A lock and its end are two calls that move nothing.
             Storage::Local { .. } => Files {
-                read: of_call(&calls.read),
-                write: of_call(&calls.write),
-                new: calls.new_pages.as_ref().map(of_call).map_or(NOTHING, |(call, rate)| (call, 1.0 / rate)),
-                // Two calls that move nothing.
+                new,
                 lock_s: 2.0 * calls.seek.seconds(),
-                extent_s: None,
+                ..Files::that_take(of_call(&calls.read), of_call(&calls.write), machine)
             },
             Storage::Shared(files) => {
                 let of = |service: &Service, call: &CallCost| {
                     let (seconds, rate) = of_service(service);
                     (seconds + call.call.seconds(), rate)
                 };
-                Files {
-                    read: of(&files.read, &calls.read),
-                    write: of(&files.write, &calls.write),
-                    new: NOTHING,
-                    lock_s: 2.0 * files.lock.seconds(),
-                    extent_s: None,
-                }
+                let (read, write) = (of(&files.read, &calls.read), of(&files.write, &calls.write));
+                Files { lock_s: 2.0 * files.lock.seconds(), ..Files::that_take(read, write, machine) }
             }
             Storage::Parallel(files) => {
                 // To the server and back; a file's targets work side by side, as far as a node's links let them. They are as many
@@ -108,32 +112,40 @@ impl Files {
                     let all = of_target * f64::from(files.stripe_count());
                     (way + seconds, all.min(links_of_node(machine)))
                 };
+                let (read, write) =
+                    (of(&files.servers.read, &calls.read), of(&files.servers.write, &calls.write));
                 Files {
-                    read: of(&files.servers.read, &calls.read),
-                    write: of(&files.servers.write, &calls.write),
-                    new: NOTHING,
                     lock_s: 2.0 * (files.metadata.lock.seconds() + 2.0 * network.latency.seconds()),
-                    extent_s: None,
+                    ..Files::that_take(read, write, machine)
                 }
             }
-            Storage::Striped { read, write, pieces, .. } => Files {
-                read: of_service(read),
-                write: of_service(write),
-                new: NOTHING,
-                lock_s: 0.0,
-                extent_s: pieces
-                    .as_ref()
-                    .map(|pieces| pieces.write.seconds())
-                    .filter(|seconds| *seconds > 0.0),
-            },
+            Storage::Striped { read, write, pieces, .. } => {
+                let files = Files {
+                    new,
+                    asking_s: calls.write.call.seconds(),
+                    ..Files::that_take(of_service(read), of_service(write), machine)
+                };
+                let Some(pieces) = pieces else { return files };
+                let listing = pieces.write.seconds();
+                let placed = (pieces.server.piece.seconds(), rate(pieces.server.bandwidth));
+                Files { extent_s: Some(listing).filter(|seconds| *seconds > 0.0), placed, ..files }
+            }
             // What an I/O node takes depends on what is inside.
-            Storage::IoNodes { .. } => Files {
-                read: of_call(&calls.read),
-                write: of_call(&calls.write),
-                new: NOTHING,
-                lock_s: 0.0,
-                extent_s: None,
-            },
+            Storage::IoNodes { .. } => Files::that_take(of_call(&calls.read), of_call(&calls.write), machine),
+        }
+    }
+
+    /// Nothing but these requests is known to take time; servers place pieces as ranks do.
+    fn that_take(read: (f64, f64), write: (f64, f64), machine: &Machine) -> Files {
+        let copy = &machine.nodes.copy;
+        Files {
+            read,
+            write,
+            new: NOTHING,
+            lock_s: 0.0,
+            extent_s: None,
+            asking_s: 0.0,
+            placed: (copy.piece.seconds(), rate(copy.bandwidth)),
         }
     }
 }

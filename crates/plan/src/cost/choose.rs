@@ -19,9 +19,10 @@ const WORTH_AN_EXCHANGE: f64 = 2.0;
 /// Costs that are no further apart are equal: the model does not know more.
 const EQUAL: f64 = 1.1;
 
-/// The cheapest strategy; of [`EQUAL`] ones, the first of [`Strategy::ALL`], where the simpler ones come first. One in which ranks
-/// exchange data must be cheaper with what they wait for each other, or by far: [`WORTH_AN_EXCHANGE`]. The reason tells what it takes, what takes longest in it, and how much
-/// longer the others would take.
+/// The cheapest strategy; of [`EQUAL`] ones, the first of [`Strategy::ALL`], where the simpler ones come first; but list only
+/// before none: it waits for an answer after every few pieces, which where ranks share processors costs more than is known. One in
+/// which ranks exchange data must be cheaper with what they wait for each other, or by far: [`WORTH_AN_EXCHANGE`]. The reason tells
+/// what it takes, what takes longest in it, and how much longer the others would take.
 pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice {
     let estimates = possible(operation, setting, terms);
     let expected = |one: &Estimate| match setting.waits_s {
@@ -30,14 +31,17 @@ pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice
         None => one.seconds() * WORTH_AN_EXCHANGE,
     };
     let least = estimates.iter().map(expected).fold(f64::INFINITY, f64::min);
-    let cheapest = estimates.iter().find(|one| expected(one) <= least * EQUAL);
+    let equal = estimates.iter().filter(|one| expected(one) <= least * EQUAL);
     // Sieving can always be used: there is always one.
-    let Some(best) = cheapest else {
-        return Choice { strategy: Strategy::Sieving, reason: "nothing else can be used".to_owned() };
+    let Some(best) = equal.min_by_key(|one| one.strategy == Strategy::List) else {
+        let reason = "nothing else can be used".to_owned();
+        return Choice { strategy: Strategy::Sieving, is_clear: false, reason };
     };
+    let mut exchanging = estimates.iter().filter(|one| one.strategy.sends_messages());
+    let is_clear = operation.busy == operation.ranks && exchanging.all(|one| one.seconds() >= best.seconds());
     let waits = setting.waits_s.map(|waits_s| format!("; who exchanges data waits {:.3} ms", waits_s * 1e3));
     let reason = reason(operation, best, &estimates) + &waits.unwrap_or_default();
-    Choice { strategy: best.strategy, reason }
+    Choice { strategy: best.strategy, is_clear, reason }
 }
 
 fn reason(operation: &Operation, best: &Estimate, estimates: &[Estimate]) -> String {

@@ -5,6 +5,7 @@ use crate::cost::setting::Setting;
 use crate::cost::terms::Terms;
 use crate::direct::is_direct;
 use crate::operation::Operation;
+use crate::sieving::are_far_apart;
 use crate::strategy::Strategy;
 use crate::tree::Tree;
 
@@ -121,6 +122,8 @@ struct Requests {
     own: u64,
     /// Requests of all.
     all: u64,
+    /// Accesses to the file that these come to.
+    accesses: u64,
     /// Bytes of the caller that has most.
     own_bytes: u64,
     /// Bytes of all.
@@ -136,6 +139,7 @@ impl Sum<'_> {
             callers: u64::from(operation.busy),
             own: operation.most_pieces,
             all: operation.pieces,
+            accesses: operation.pieces,
             own_bytes: operation.most_bytes,
             all_bytes: operation.bytes,
             in_turn: false,
@@ -145,19 +149,27 @@ impl Sum<'_> {
     /// Windows of each rank's span; to write, they are read first, and ranks that overlap wait for each other.
     fn sieving(&mut self) {
         let operation = self.operation;
-        if operation.is_contiguous() {
+        let writes = operation.direction == Direction::Write;
+        let windows = operation.most_span.div_ceil(self.setting.sieve_buffer);
+        // On servers nothing can be locked.
+        if operation.is_contiguous()
+            || are_far_apart(operation.most_pieces, operation.most_span)
+            || writes && self.setting.servers > 0
+        {
+            if self.setting.guarded {
+                self.add(Part::Request, windows as f64 * self.terms.lock_s);
+            }
             return self.independent();
         }
-        let windows = operation.most_span.div_ceil(self.setting.sieve_buffer);
         let all =
             operation.spans.div_ceil(self.setting.sieve_buffer).max(u64::from(operation.busy)).max(windows);
         self.arrange(u64::from(operation.busy), operation.most_pieces, operation.most_bytes);
-        let writes = operation.direction == Direction::Write;
         let in_turn = writes && operation.is_interleaved;
         let spans = Requests {
             callers: u64::from(operation.busy),
             own: windows,
             all,
+            accesses: all,
             own_bytes: operation.most_span,
             all_bytes: operation.spans,
             in_turn,
@@ -179,13 +191,15 @@ impl Sum<'_> {
         let lists = |pieces: u64| pieces.div_ceil(self.setting.list_extents.max(1));
         let (own, all) =
             (lists(operation.most_pieces), lists(operation.pieces).max(u64::from(operation.busy)));
-        let servers = f64::from(self.setting.servers);
-        let extents = operation.most_pieces as f64 + operation.pieces as f64 / servers;
+        let all = all.max(own);
+        let extents = operation.most_pieces as f64 + operation.pieces as f64 / self.at_a_time();
         self.add(Part::Request, extents * self.terms.extent_s);
+        self.place();
         self.request(&Requests {
             callers: u64::from(operation.busy),
             own,
-            all: all.max(own),
+            all,
+            accesses: self.accesses_in(all),
             own_bytes: operation
                 .most_bytes
                 .saturating_add(operation.most_pieces.saturating_mul(EXTENT_BYTES)),
@@ -226,6 +240,7 @@ impl Sum<'_> {
             callers: aggregators,
             own: rounds,
             all: rounds.saturating_mul(aggregators),
+            accesses: rounds.saturating_mul(aggregators),
             own_bytes: domain,
             all_bytes: operation.span,
             in_turn: false,
@@ -274,24 +289,51 @@ impl Sum<'_> {
         self.wire(2 * u64::from(self.operation.ranks - 1) * REQUEST_BYTES);
     }
 
-    /// Each rank one request to each server, with its data as they lie in memory; the servers put the pieces in place, as
-    /// far as they can while data come in (Hong, You and Chung 2006, section 4.1).
+    /// Each rank one request to each server, with its data as they lie in memory (Hong, You and Chung 2006, section 4.1).
     fn ecio(&mut self) {
         let operation = self.operation;
-        let servers = u64::from(self.setting.servers);
-        let (pieces, bytes) =
-            (operation.pieces.div_ceil(servers) as f64, operation.bytes.div_ceil(servers) as f64);
-        let placing = pieces * self.terms.piece_s + bytes / self.terms.copy_bytes_per_s;
-        let coming = bytes / self.terms.network_bytes_per_s;
-        self.add(Part::Arrange, (placing - coming).max(0.0));
+        let busy = u64::from(operation.busy);
+        self.place();
         self.request(&Requests {
-            callers: u64::from(operation.busy),
+            callers: busy,
             own: 1,
-            all: u64::from(operation.busy),
+            all: busy,
+            accesses: self.accesses_in(busy),
             own_bytes: operation.most_bytes,
             all_bytes: operation.bytes,
             in_turn: false,
         });
+    }
+
+    /// Servers put the pieces of requests in place, or pick them out; with processors of their own, while data come or go.
+    fn place(&mut self) {
+        let operation = self.operation;
+        if operation.is_contiguous() {
+            return;
+        }
+        let bytes = operation.bytes.min(operation.pieces.saturating_mul(PAGE)) as f64;
+        let work =
+            operation.pieces as f64 * self.terms.placed_piece_s + bytes / self.terms.placed_bytes_per_s;
+        let moving = match self.terms.share_processors {
+            true => 0.0,
+            false => operation.bytes as f64 / self.terms.network_bytes_per_s,
+        };
+        self.add(Part::Arrange, (work - moving).max(0.0) / self.at_a_time());
+    }
+
+    /// Accesses to the file of so many requests that name all pieces: one each, or, where pieces are long, one a piece.
+    fn accesses_in(&self, requests: u64) -> u64 {
+        let operation = self.operation;
+        let are_long = !operation.is_contiguous() && operation.bytes / operation.pieces.max(1) >= PAGE;
+        if are_long { operation.pieces } else { requests }
+    }
+
+    /// Servers that have a processor at the same time.
+    fn at_a_time(&self) -> f64 {
+        let servers = self.setting.servers;
+        f64::from(
+            if self.terms.share_processors { servers.min(self.setting.processors) } else { servers }.max(1),
+        )
     }
 
     /// So many ranks pack, or put in place, at the same time.
@@ -328,20 +370,29 @@ impl Sum<'_> {
             self.to_servers(requests.own, requests.own_bytes),
             self.to_servers(requests.all, requests.all_bytes),
         );
-        let asking = if requests.in_turn { all } else { own } * self.terms.message_s;
-        self.add(Part::Request, asking + all / servers * request_s);
+        let asking = if requests.in_turn { all } else { own * self.crowd(requests.callers) };
+        let waiting = if requests.in_turn { all } else { own };
+        self.add(Part::Request, waiting * self.terms.message_s + asking * self.terms.asking_s);
+        self.add(Part::Request, all / self.at_a_time() * request_s);
         let link = if requests.in_turn { all_bytes } else { own_bytes.max(all_bytes / servers) };
         self.add(Part::Transfer, link / self.terms.network_bytes_per_s);
-        self.add(Part::Store, all_bytes / servers / rate);
+        self.add(Part::Store, all_bytes / self.at_a_time() / rate);
+        if direction == Direction::Write {
+            self.new_pages(requests);
+        }
         self.wire(requests.all_bytes.saturating_add((all * REQUEST_BYTES as f64) as u64));
     }
 
     /// What writes take longer because the file is new: each page is so once, whoever writes the most of it.
     fn new_pages(&mut self, requests: &Requests) {
         let bytes = requests.all_bytes.min(self.operation.span);
-        let calls = requests.all.min(bytes.div_ceil(PAGE));
-        self.add(Part::Request, calls as f64 * self.terms.new_pages_s);
-        self.add(Part::Store, bytes as f64 * self.terms.new_byte_s);
+        let accesses = match self.setting.servers {
+            0 => requests.accesses as f64,
+            _ => self.to_servers(requests.accesses, bytes),
+        };
+        let accesses = accesses.min(bytes.div_ceil(PAGE) as f64);
+        self.add(Part::Request, accesses * self.terms.new_pages_s / self.at_a_time());
+        self.add(Part::Store, bytes as f64 * self.terms.new_byte_s / self.at_a_time());
     }
 
     /// Requests that servers get of so many for so many bytes: each goes to all servers that have a strip of it.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// What the steps of an operation cost at a place where files are. All times and rates are above 0 and finite, but for what new
-/// pages add, which may be 0; a bandwidth is in bytes a second.
+/// pages, requests to servers and the pieces in them add, which may be 0; a bandwidth is in bytes a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// Seconds of a message from rank to rank, or from a rank to a server: both ends, and the way.
@@ -16,6 +16,12 @@ pub struct Terms {
     pub piece_s: f64,
     /// Seconds added for each extent that a request lists: to write it down, send it, and read it.
     pub extent_s: f64,
+    /// Seconds of a rank's processor for each request to a server, beside the message.
+    pub asking_s: f64,
+    /// Seconds added for each piece of a request that a server puts in place, or picks out.
+    pub placed_piece_s: f64,
+    /// Of a server that does so, up to a page a piece: a longer piece is an access to the file like others.
+    pub placed_bytes_per_s: f64,
     /// Seconds of a read from a file system, or that a server is busy with one, beside its bytes.
     pub read_s: f64,
     /// The same of a write.
@@ -30,6 +36,8 @@ pub struct Terms {
     pub read_bytes_per_s: f64,
     /// Of a file to its writers together, or of one server.
     pub write_bytes_per_s: f64,
+    /// Whether servers run on the processors of the ranks.
+    pub share_processors: bool,
     /// Whether requests to the file system pass without a processor: its nodes share it, and wait for its answers.
     pub is_remote: bool,
     /// Seconds until a rank that others wait for has its processor, for each rank that goes before it: where ranks outnumber
@@ -43,12 +51,15 @@ pub struct Terms {
 /// Of the terms that are numbers: the name, and where it is.
 type Named = (&'static str, fn(&mut Terms) -> &mut f64);
 
-const NUMBERS: [Named; 13] = [
+const NUMBERS: [Named; 16] = [
     ("message", |terms| &mut terms.message_s),
     ("network", |terms| &mut terms.network_bytes_per_s),
     ("copy", |terms| &mut terms.copy_bytes_per_s),
     ("piece", |terms| &mut terms.piece_s),
     ("extent", |terms| &mut terms.extent_s),
+    (ASKING, |terms| &mut terms.asking_s),
+    (PLACED_PIECE, |terms| &mut terms.placed_piece_s),
+    ("placed-rate", |terms| &mut terms.placed_bytes_per_s),
     ("read", |terms| &mut terms.read_s),
     ("write", |terms| &mut terms.write_s),
     (NEW_PAGES, |terms| &mut terms.new_pages_s),
@@ -58,8 +69,11 @@ const NUMBERS: [Named; 13] = [
     ("write-rate", |terms| &mut terms.write_bytes_per_s),
     ("turn", |terms| &mut terms.turn_s),
 ];
+const ASKING: &str = "asking";
+const PLACED_PIECE: &str = "placed-piece";
 const NEW_PAGES: &str = "new-pages";
 const NEW_BYTE: &str = "new-byte";
+const SHARED: &str = "shared-processors";
 const REMOTE: &str = "remote";
 const TOGETHER: &str = "together";
 
@@ -73,6 +87,9 @@ impl Terms {
         copy_bytes_per_s: 12e9,
         piece_s: 0.23e-9,
         extent_s: 12e-9,
+        asking_s: 0.0,
+        placed_piece_s: 0.23e-9,
+        placed_bytes_per_s: 12e9,
         read_s: 1.1e-6,
         write_s: 1.1e-6,
         new_pages_s: 0.0,
@@ -80,6 +97,7 @@ impl Terms {
         lock_s: 0.89e-6,
         read_bytes_per_s: 13e9,
         write_bytes_per_s: 10e9,
+        share_processors: false,
         is_remote: false,
         turn_s: 4e-3,
         together: Vec::new(),
@@ -120,7 +138,7 @@ impl Terms {
         let mut terms = self.clone();
         let numbers = NUMBERS.map(|(name, number)| (name, *number(&mut terms)));
         let together = self.together.iter().map(|(_, time)| (TOGETHER, *time));
-        let may_be_nothing = |name| [NEW_PAGES, NEW_BYTE].contains(&name);
+        let may_be_nothing = |name| [ASKING, PLACED_PIECE, NEW_PAGES, NEW_BYTE].contains(&name);
         let is_right =
             |name, value: f64| value.is_finite() && (value > 0.0 || value == 0.0 && may_be_nothing(name));
         numbers.into_iter().chain(together).find(|(name, value)| !is_right(*name, *value))
@@ -132,7 +150,7 @@ impl Terms {
         let mut text = String::new();
         // Writing into a text does not fail.
         NUMBERS.iter().for_each(|(name, number)| _ = write!(text, "{name}={:e},", number(&mut terms)));
-        _ = write!(text, "{REMOTE}={}", self.is_remote);
+        _ = write!(text, "{SHARED}={},{REMOTE}={}", self.share_processors, self.is_remote);
         self.together.iter().for_each(|(ranks, time)| _ = write!(text, ",{TOGETHER}={ranks}:{time:e}"));
         text
     }
@@ -148,6 +166,8 @@ impl Terms {
             let (name, value) = word.split_once('=').ok_or_else(wrong)?;
             if let Some((_, number)) = NUMBERS.iter().find(|(known, _)| *known == name) {
                 *number(&mut terms) = value.parse().map_err(|_| wrong())?;
+            } else if name == SHARED {
+                terms.share_processors = value.parse().map_err(|_| wrong())?;
             } else if name == REMOTE {
                 terms.is_remote = value.parse().map_err(|_| wrong())?;
             } else if let (TOGETHER, Some((ranks, time))) = (name, value.split_once(':')) {
@@ -163,7 +183,7 @@ impl Terms {
         }
         match terms.wrong() {
             Some((name, value)) => {
-                Err(format!("{name}={value} (expected a number above 0, or 0 for what new pages add)"))
+                Err(format!("{name}={value} (expected a number above 0, or 0 for what may add nothing)"))
             }
             None => Ok(terms),
         }
@@ -194,6 +214,9 @@ mod tests {
         let terms = Terms {
             read_s: 0.1 + 0.2,
             new_pages_s: 4.7e-6,
+            asking_s: 1.3e-5,
+            placed_bytes_per_s: 2.5e9,
+            share_processors: true,
             is_remote: true,
             together: vec![(2, 1.7e-5), (8, 5e-4)],
             ..Terms::MEASURED

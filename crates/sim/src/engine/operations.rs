@@ -88,7 +88,7 @@ impl Engine<'_> {
         if let (Some(choice), false) = (machine.choice(), self.is_asynchronous(rank)) {
             let waited = chose_after.filter(|_| self.replace.is_none()).unwrap_or_default();
             let remembered = self.remembered.entry((rank, key.of)).or_default();
-            remembered.learn(*direction, choice.strategy, waited.picoseconds() / 1_000_000);
+            remembered.learn(*direction, choice, waited.picoseconds() / 1_000_000);
         }
     }
 

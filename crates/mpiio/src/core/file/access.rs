@@ -127,7 +127,7 @@ impl Inner {
             if let Some((choice, after)) = operation.choice() {
                 // Machines of tests are compared with those of the simulator, which has another clock.
                 let waited_us = if cfg!(test) { 0 } else { after.as_micros() as u64 };
-                self.state().remembered.learn(direction, choice.strategy, waited_us);
+                self.state().remembered.learn(direction, choice, waited_us);
             }
             return outcome;
         }
