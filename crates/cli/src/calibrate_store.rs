@@ -26,7 +26,8 @@ const LARGE_BYTES: usize = 1 << 20;
 const SMALL_REQUESTS: Range<u64> = 0..500;
 const LARGE_REQUESTS: Range<u64> = 0..32;
 const SMALL_APART: u64 = 4096;
-const WAKES: u64 = 200;
+/// The first ones do not count: threads are still on their way to where they stay.
+const WAKES: Range<u64> = 100..400;
 /// For how long a client computes before its server is to be woken: until it sleeps; and as programs do between their phases of
 /// I/O, when the core is fast asleep as well.
 const COMPUTES: [std::time::Duration; 2] =
@@ -51,7 +52,8 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8\n\
     bytes cost what they do where as many clients as cores, and twice as many, make them of all servers in turn, in the\n\
     middle of both; storage.pieces: what 1 MiB takes longer there that lies in pieces of 4 KiB, or 256 bytes;\n\
-    storage.io.wake: what a request takes longer that finds the server asleep, or half of that if by then the client is, too;\n\
+    storage.io.wake: what a request, each to the next server, takes longer that finds the server asleep, or half of that if\n\
+    by then the client is, too;\n\
     storage.io.deep-wake: after 2 ms.\n\
     storage.io.change: what a request takes longer in that crowd that is to another server than the one before.\n\
     calls.new-pages: what the first writes to pages take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
@@ -73,8 +75,9 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
                 let crowd = crowd::measure(description, &path)?;
                 let awake = crowd.took(Kind::Write).all;
                 let [soon, later] = COMPUTES;
-                let wake = time_to_wake(&file, awake, soon, None)?;
-                Some((wake, time_to_wake(&file, awake, later, Some(wake))?.max(wake), crowd))
+                let in_turn = InTurn::open(store, format!("{path}-in-turn"))?;
+                let wake = time_to_wake(&in_turn, awake, soon, None)?;
+                Some((wake, time_to_wake(&in_turn, awake, later, Some(wake))?.max(wake), crowd))
             }
             false => None,
         };
@@ -213,25 +216,59 @@ fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
     Ok((Requests { small: small_writes, large: writes }, Requests { small: small_reads, large: reads }))
 }
 
+/// A file on all servers, with pages that are there; it goes with this.
+///
+/// A client alone that asks one server again and again may have its thread on its own core, for a whole run or not at all. Of
+/// several servers' threads, the kernel and they themselves keep most apart from it, as in programs.
+struct InTurn<'a> {
+    store: &'a Store,
+    file: StoreFile,
+    path: String,
+}
+
+impl InTurn<'_> {
+    fn open(store: &Store, path: String) -> Result<InTurn<'_>> {
+        let file = store.open(&path, Mode { create: true, exclusive: true }, StripingHints::default())?;
+        let made = InTurn { store, file, path };
+        (0..u64::from(store.servers())).try_for_each(|server| made.write(server))?;
+        Ok(made)
+    }
+
+    /// A few bytes to the next server.
+    fn write(&self, index: u64) -> Result<()> {
+        let place = index % u64::from(self.store.servers()) * self.store.strip_bytes();
+        Ok(self.file.write_at(place, &[1; SMALL_BYTES])?)
+    }
+}
+
+impl Drop for InTurn<'_> {
+    fn drop(&mut self) {
+        // If the servers are gone, so is the file.
+        let _ = self.store.remove(&self.path);
+    }
+}
+
 /// Until a core is awake: what a small write takes longer before which the client computes for so long; given is
 /// what one takes in a crowd. If that is long, the client sleeps, too, before the answer is there: for as long as `clients` says,
 /// or as its server's core takes.
 fn time_to_wake(
-    file: &StoreFile,
+    in_turn: &InTurn<'_>,
     awake: f64,
     pause: std::time::Duration,
     clients: Option<Duration>,
 ) -> Result<Duration> {
     let looks_out = look_out(0);
     let mut seconds = Vec::new();
-    for index in 0..WAKES {
+    for index in 0..WAKES.end {
         let computes = Instant::now();
         while computes.elapsed() < pause {
             spin_loop();
         }
         let start = Instant::now();
-        file.write_at(index * SMALL_APART, &[1; SMALL_BYTES])?;
-        seconds.push(start.elapsed().as_secs_f64());
+        in_turn.write(index)?;
+        if WAKES.contains(&index) {
+            seconds.push(start.elapsed().as_secs_f64());
+        }
     }
     let longer = (middle(seconds) - awake).max(0.0);
     let servers = clients.map_or(longer / 2.0, |clients| (longer - clients.seconds()).max(0.0));
