@@ -126,11 +126,11 @@ impl ParallelFiles {
             LockWord::Wish(resource, _) => {
                 let keeper = self.keeper(resource) as usize;
                 let (_, read) = self.lock_servers[keeper].serve(self.now, costs.request);
-                return self.wake(read, Wake::WishRead(id));
+                self.wake(read, Wake::WishRead(id))
             }
             LockWord::Answer { resource, word, number } => {
                 self.lock_words.remove(id);
-                return self.hear(resource, word, number);
+                self.hear(resource, word, number)
             }
             LockWord::GivenBack { resource, client, range } => {
                 let durable = match resource {
