@@ -139,7 +139,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("storage.servers.write", &["request", "bandwidth"]),
     ("storage.client", &["request", "in-flight", "cache"]),
     ("storage.client.cache", &["size", "page", "dirty", "read-ahead", "flush-on-close"]),
-    ("storage.locks", &["on", "grant", "yields", "unit", "request", "callback"]),
+    ("storage.locks", &["on", "grant", "yields", "unit", "request", "callback", "sync"]),
     ("storage.metadata", &["servers", "directories", "open", "create", "close", "resize", "lock"]),
     ("storage.io", &["count", "placement", "dedicated", "shares-cores", "wake", "deep-wake", "change"]),
     ("storage.pieces", &["read", "write", "server"]),

@@ -19,7 +19,8 @@ pub struct ParallelFiles {
     pub components: Vec<Component>,
     /// Bytes of a strip, behind the components.
     pub strip: u64,
-    /// Targets of a file, behind the components; none for all.
+    /// Objects of a file, behind the components; none for one on each target. Where there are more than targets, targets have
+    /// several.
     pub stripe_count: Option<u32>,
     /// The client on each node.
     pub client: Client,
@@ -55,7 +56,7 @@ pub struct Component {
     pub to: u64,
     /// Bytes of a strip.
     pub strip: u64,
-    /// Targets it is dealt out to; none for all.
+    /// Objects it is dealt out to; none for one on each target.
     pub stripe_count: Option<u32>,
 }
 
@@ -100,6 +101,8 @@ pub struct ExtentLocks {
     pub request: Duration,
     /// A client's time to give one back, once its data are on the server.
     pub callback: Duration,
+    /// Whether what was written under a lock is durable before another gets it; only for locks on objects.
+    pub sync: bool,
 }
 
 /// What extent locks are on.
@@ -156,7 +159,7 @@ impl ParallelFiles {
 
     /// Targets of a file behind its components.
     pub fn stripe_count(&self) -> u32 {
-        self.stripe_count.unwrap_or(self.targets())
+        self.stripe_count.map_or(self.targets(), |count| count.min(self.targets()))
     }
 }
 
@@ -170,11 +173,11 @@ impl ParallelFiles {
     pub(crate) fn read(section: &mut Section<'_>, nodes: u32) -> Result<ParallelFiles, MachineError> {
         let io = io_nodes(section.section("io")?, nodes, false)?;
         let servers = servers(section.section("servers")?)?;
-        let targets = io.count.checked_mul(servers.targets).filter(|targets| *targets <= 1 << 20);
-        let Some(targets) = targets else {
+        let targets = io.count.checked_mul(servers.targets);
+        if targets.is_none_or(|targets| targets > 1 << 20) {
             let expected = "at most 1048576 targets, those of all servers together".to_owned();
             return Err(section.conflict("servers", expected));
-        };
+        }
         let mut components: Vec<Component> = Vec::new();
         if section.has("components") {
             for mut one in section.sections("components")? {
@@ -183,7 +186,7 @@ impl ParallelFiles {
                 if !to.is_multiple_of(strip) {
                     return Err(one.conflict("to", format!("a multiple of its strip, {}", size_text(strip))));
                 }
-                components.push(Component { to, strip, stripe_count: stripe_count(&mut one, targets)? });
+                components.push(Component { to, strip, stripe_count: stripe_count(&mut one)? });
                 one.finish()?;
             }
         }
@@ -201,7 +204,7 @@ impl ParallelFiles {
             servers,
             components,
             strip: section.size("strip", STRIPS)?,
-            stripe_count: stripe_count(section, targets)?,
+            stripe_count: stripe_count(section)?,
             client,
             locks,
             metadata: metadata(section.section("metadata")?)?,
@@ -236,8 +239,8 @@ impl ParallelFiles {
     }
 }
 
-fn stripe_count(section: &mut Section<'_>, targets: u32) -> Result<Option<u32>, MachineError> {
-    if section.has("stripe-count") { section.number("stripe-count", 1..=targets).map(Some) } else { Ok(None) }
+fn stripe_count(section: &mut Section<'_>) -> Result<Option<u32>, MachineError> {
+    if section.has("stripe-count") { section.number("stripe-count", 1..=1 << 20).map(Some) } else { Ok(None) }
 }
 
 fn optional_time(key: &'static str, section: &mut Section<'_>) -> Result<Duration, MachineError> {
@@ -331,7 +334,11 @@ fn locks(mut section: Section<'_>, page: u64) -> Result<ExtentLocks, MachineErro
         unit: section.size("unit", 1..=1 << 40)?,
         request: section.duration("request", "1000 s")?,
         callback: section.duration("callback", "1000 s")?,
+        sync: section.has("sync") && section.flag("sync")?,
     };
+    if locks.sync && locks.on == LocksOn::Files {
+        return Err(section.conflict("sync", "false, as storage.locks.on is \"files\"".to_owned()));
+    }
     if !locks.unit.is_multiple_of(page) {
         return Err(section.conflict("unit", format!("a multiple of a page, {}", size_text(page))));
     }
@@ -341,11 +348,12 @@ fn locks(mut section: Section<'_>, page: u64) -> Result<ExtentLocks, MachineErro
 
 impl ExtentLocks {
     fn write(&self, out: &mut String) -> fmt::Result {
-        let ExtentLocks { on, grant, yields, unit, request, callback } = self;
+        let ExtentLocks { on, grant, yields, unit, request, callback, sync } = self;
         writeln!(out, "\n[storage.locks]\non = \"{}\"", word_of(ON, on))?;
         writeln!(out, "grant = \"{}\"\nyields = \"{}\"", word_of(GRANT, grant), word_of(YIELDS, yields))?;
         writeln!(out, "unit = \"{}\"", size_text(*unit))?;
-        writeln!(out, "request = \"{request}\"\ncallback = \"{callback}\"")
+        writeln!(out, "request = \"{request}\"\ncallback = \"{callback}\"")?;
+        if *sync { writeln!(out, "sync = true") } else { Ok(()) }
     }
 }
 
@@ -420,6 +428,7 @@ yields = "lock"
 unit = "4 KiB"
 request = "10 us"
 callback = "20 us"
+sync = true
 
 [storage.metadata]
 servers = 1
@@ -447,8 +456,13 @@ lock = "1 ms"
 
     #[test]
     fn it_is_read_and_written() {
-        let optional =
-            ["stripe-count = 3\n", "threads = 16\n", "link = \"400 MB/s\"\n", "memory = \"64 MiB\"\n"];
+        let optional = [
+            "stripe-count = 3\n",
+            "threads = 16\n",
+            "link = \"400 MB/s\"\n",
+            "memory = \"64 MiB\"\n",
+            "sync = true\n",
+        ];
         let least = optional.iter().fold(STORAGE.to_owned(), |text, line| text.replace(line, ""));
         let without_locks = without(STORAGE, "[storage.locks]");
         let direct = without(&without_locks, "[storage.client.cache]");
@@ -465,12 +479,13 @@ lock = "1 ms"
         let refused = |from: &str, to: &str| {
             Machine::parse("parallel", &text(&STORAGE.replace(from, to))).unwrap_err().to_string()
         };
-        assert!(refused("stripe-count = 3", "stripe-count = 5").contains("storage.stripe-count = 5"));
+        assert!(refused("stripe-count = 3", "stripe-count = 0").contains("storage.stripe-count = 0"));
         assert!(refused("to = \"1 GiB\"", "to = \"32 MiB\"").contains("storage.components[1].to"));
         assert!(refused("to = \"64 MiB\"", "to = \"1000 kB\"").contains("a multiple of its strip, 1 MiB"));
         assert!(refused("page = \"4 KiB\"", "page = \"1 GiB\"\npgae = 1").contains("pgae"));
         assert!(refused("unit = \"4 KiB\"", "unit = \"512 B\"").contains("a multiple of a page, 4 KiB"));
         assert!(refused("on = \"objects\"", "on = \"disks\"").contains("\"objects\" or \"files\""));
+        assert!(refused("on = \"objects\"", "on = \"files\"").contains("storage.locks.sync"));
         let direct = Machine::parse("parallel", &text(&without(STORAGE, "[storage.client.cache]")));
         assert!(direct.unwrap_err().to_string().contains("storage.locks"));
     }

@@ -1,27 +1,32 @@
-//! IOR's easy and hard phases, as IO500 runs them, on the example machine `lustre`, from 1 to 64 clients: the tables of
+//! IOR's easy and hard phases, as IO500 runs them, on the example machine `lustre`, beside what was measured: the tables of
 //! `docs/design/parallel-file-systems.md`.
 //!
-//! `cargo run --release -p pio-sim --example ior_on_lustre` for the machine alone;
+//! `cargo run --release -p pio-sim --example ior_on_lustre` for the machine as it is described;
+//! `… ior_on_lustre -- KEY=VALUE…` with keys of it changed;
 //! `… ior_on_lustre -- RUNS.csv` beside measured runs of IOR on another Lustre: a table with the columns `run`, `workload`,
 //! `files`, `transfer_B`, `block_B`, `segments`, `ranks`, `write_and_sync_s` and `read_s`.
 
 use std::error::Error;
 use std::path::Path;
 
-use pio_machine::Machine;
+use pio_machine::{Machine, Storage};
 use pio_plan::{Hints, Strategy};
 use pio_sim::workload::find;
 use pio_sim::{Options, simulate};
 
 const GIB: f64 = (1_u64 << 30) as f64;
 
-/// Ranks on each client, as in most of IO500's submissions of the Data Accelerator.
-const RANKS_PER_CLIENT: u32 = 16;
+/// Bytes of a rank in the easy phase, and its transfers in the hard one. With twice as many of these, ranks have drifted
+/// further apart, and 10 clients write 14 % faster.
+const BLOCK: u64 = 256 << 20;
+const SEGMENTS: u64 = 512;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    match std::env::args().nth(1) {
-        None => by_clients(),
-        Some(path) => beside_runs(Path::new(&path)),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let changes: Option<Vec<_>> = arguments.iter().map(|argument| argument.split_once('=')).collect();
+    match changes {
+        Some(changes) => as_submitted(&changes),
+        None => beside_runs(Path::new(&arguments[0])),
     }
 }
 
@@ -40,40 +45,61 @@ fn seconds(
     Ok(found.makespan.seconds())
 }
 
-/// Easy files are on two targets each and the hard one is on all of them, in strips of 16 MiB, as in the submission.
-fn by_clients() -> Result<(), Box<dyn Error>> {
-    let strips = [("storage.strip", "16 MiB"), ("storage.stripe-count", "2")];
-    let narrow = Machine::built_in("lustre")?.with_all(&strips)?;
-    let wide = narrow.with("storage.stripe-count", "288")?;
-    println!("| clients | easy write | easy read | hard write | hard read |\n|---|---|---|---|---|");
-    for clients in [1, 2, 4, 8, 10, 16, 32, 64, 128] {
-        let ranks = clients * RANKS_PER_CLIENT;
-        let (block, segments): (u64, u64) = (64 << 20, 128);
+/// How the Data Accelerator was run: submissions 78 and 23 of IO500. Clients, ranks on each, objects of an easy file and of
+/// the hard one; and what was measured: easy write and read, hard write and read, GiB/s.
+const SUBMITTED: [(u32, u32, u32, u32, [f64; 4]); 2] =
+    [(10, 32, 8, 320, [142.40, 106.34, 3.182, 4.624]), (128, 16, 2, 1152, [341.24, 383.01, 14.14, 160.55])];
+
+/// Strips are of 16 MiB. Easy files are written and read past the cache (`--posix.odirect`), 16 MiB at a time.
+fn as_submitted(changes: &[(&str, &str)]) -> Result<(), Box<dyn Error>> {
+    println!(
+        "| clients | phase | measured, GiB/s | predicted | predicted over measured |\n|---|---|---|---|---|"
+    );
+    for (clients, per_client, easy_objects, hard_objects, measured) in SUBMITTED {
+        let dealt = |objects: u32| {
+            let count = objects.to_string();
+            let strips = [("storage.strip", "16 MiB"), ("storage.stripe-count", count.as_str())];
+            Machine::built_in("lustre")?.with_all(&strips)?.with_all(changes)
+        };
+        let (mut direct, wide) = (dealt(easy_objects)?, dealt(hard_objects)?);
+        if let Storage::Parallel(files) = &mut direct.storage {
+            (files.client.cache, files.locks) = (None, None);
+        }
+        let ranks = clients * per_client;
         let of_easy = |phases: &str| {
+            let block = ("block", format!("{BLOCK} B"));
             let parameters = [
                 ("ranks", ranks.to_string()),
-                ("block", format!("{block} B")),
+                ("transfer", "16 MiB".to_owned()),
+                block,
                 ("phases", phases.to_owned()),
             ];
-            seconds(&narrow, "ior-easy", &parameters, RANKS_PER_CLIENT)
+            seconds(&direct, "ior-easy", &parameters, per_client)
         };
         let of_hard = |phases: &str| {
             let parameters = [
                 ("ranks", ranks.to_string()),
-                ("segments", segments.to_string()),
+                ("segments", SEGMENTS.to_string()),
                 ("phases", phases.to_owned()),
+                ("shift", per_client.to_string()),
             ];
-            seconds(&wide, "ior-hard", &parameters, RANKS_PER_CLIENT)
+            seconds(&wide, "ior-hard", &parameters, per_client)
         };
-        let easy = (u64::from(ranks) * block) as f64 / GIB;
-        let hard = (u64::from(ranks) * segments * 47_008) as f64 / GIB;
-        println!(
-            "| {clients} | {:.1} | {:.1} | {:.2} | {:.2} |",
+        let easy = (u64::from(ranks) * BLOCK) as f64 / GIB;
+        let hard = (u64::from(ranks) * SEGMENTS * 47_008) as f64 / GIB;
+        let predicted = [
             easy / of_easy("write-sync")?,
             easy / of_easy("read")?,
             hard / of_hard("write-sync")?,
             hard / of_hard("read")?,
-        );
+        ];
+        let phases = ["easy write", "easy read", "hard write", "hard read"];
+        for ((phase, predicted), measured) in phases.into_iter().zip(predicted).zip(measured) {
+            println!(
+                "| {clients} | {phase} | {measured:.2} | {predicted:.2} | {:.2} |",
+                predicted / measured
+            );
+        }
     }
     Ok(())
 }

@@ -322,10 +322,12 @@ impl ParallelFiles {
     /// The data of a write are at its server.
     pub(super) fn take_write(&mut self, id: u32) {
         let Transfer { target, piece, .. } = &self.transfers[id];
-        let bytes = piece.range.end - piece.range.start;
+        let (object, bytes) = (piece.object, piece.range.end - piece.range.start);
         let (server, target) = self.server_of(*target);
-        let done = self.servers[server as usize].write(&self.costs.servers, self.now, target, bytes);
-        self.wake(done, Wake::Served(id));
+        let (taken, on_device) =
+            self.servers[server as usize].write(&self.costs.servers, self.now, target, bytes);
+        self.written.insert(object, on_device);
+        self.wake(taken, Wake::Served(id));
     }
 
     /// Its server is done with it.
@@ -374,7 +376,7 @@ impl ParallelFiles {
         }
     }
 
-    fn target_of(&self, object: ObjectId) -> u32 {
+    pub(super) fn target_of(&self, object: ObjectId) -> u32 {
         self.files[object.file as usize].stripes.target(object)
     }
 }

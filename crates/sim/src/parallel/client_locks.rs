@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use pio_machine::LocksOn;
+use pio_machine::{ExtentLocks, LocksOn, Yields};
 use pio_plan::Direction;
 
 use super::client::Flushed;
@@ -15,6 +15,7 @@ use super::extents::Extents;
 use super::locks::{Wish, Word, given_back, overlap};
 use super::stripes::{ObjectId, Piece};
 use super::{FAR, Message, ParallelFiles, Wake};
+use crate::kernel::Time;
 
 /// What a lock is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,25 +126,52 @@ impl ParallelFiles {
             LockWord::Wish(resource, _) => {
                 let keeper = self.keeper(resource) as usize;
                 let (_, read) = self.lock_servers[keeper].serve(self.now, costs.request);
-                return self.wake(read, Wake::WishRead(id));
+                self.wake(read, Wake::WishRead(id))
             }
             LockWord::Answer { resource, word, number } => {
                 self.lock_words.remove(id);
-                return self.hear(resource, word, number);
+                self.hear(resource, word, number)
             }
             LockWord::GivenBack { resource, client, range } => {
-                let mut words = Vec::new();
-                let table = self.lock_tables.entry(resource).or_default();
-                table.give_back(client, &range, costs.grant, &mut words);
-                self.say(resource, words);
+                let durable = match resource {
+                    Resource::Object(object) if costs.sync => self.durable(object, client, &range),
+                    Resource::Object(_) | Resource::File(_) => self.now,
+                };
+                if durable > self.now {
+                    self.wake(durable, Wake::Durable(id));
+                } else {
+                    self.take_back(id);
+                }
             }
         }
+    }
+
+    /// When what a client may have written under a lock is durable.
+    fn durable(&mut self, object: ObjectId, client: u32, range: &Range<u64>) -> Time {
+        let table = self.lock_tables.entry(Resource::Object(object)).or_default();
+        let Some(written) = self.written.get(&object).filter(|_| table.may_write(client, range)) else {
+            return self.now;
+        };
+        let (server, target) = self.server_of(self.target_of(object));
+        self.servers[server as usize].commit(&self.costs.servers, self.now, target, *written)
+    }
+
+    /// A lock is its server's again.
+    pub(super) fn take_back(&mut self, id: u32) {
+        let (LockWord::GivenBack { resource, client, range }, Some(costs)) =
+            (self.lock_words[id].clone(), self.costs.locks)
+        else {
+            return;
+        };
         self.lock_words.remove(id);
+        let mut words = Vec::new();
+        self.lock_tables.entry(resource).or_default().give_back(client, &range, &costs, &mut words);
+        self.say(resource, words);
     }
 
     /// A client has got a word of a lock's server: it and those behind it count when all before have come.
     fn hear(&mut self, resource: Resource, word: Word, number: u64) {
-        let node = word.client();
+        let (node, Some(ExtentLocks { yields, .. })) = (word.client(), self.costs.locks) else { return };
         self.client(node).locks.entry(resource).or_default().early.insert(number, word);
         loop {
             let locks = self.client(node).locks.entry(resource).or_default();
@@ -152,8 +180,10 @@ impl ParallelFiles {
             match word {
                 Word::Granted(wish, range) => {
                     locks.reads.add(range.clone());
-                    if wish.direction == Direction::Write {
-                        locks.writes.add(range);
+                    match (wish.direction, yields) {
+                        (Direction::Read, _) => {}
+                        (Direction::Write, Yields::Lock) => locks.writes.add_apart(range),
+                        (Direction::Write, Yields::Extent) => _ = locks.writes.add(range),
                     }
                     self.go_on(wish.rank);
                 }
@@ -170,7 +200,7 @@ impl ParallelFiles {
         };
         self.lock_words.remove(id);
         let mut words = Vec::new();
-        self.lock_tables.entry(resource).or_default().ask(wish, costs.grant, &mut words);
+        self.lock_tables.entry(resource).or_default().ask(wish, &costs, &mut words);
         self.say(resource, words);
     }
 

@@ -26,6 +26,19 @@ impl Extents {
         new
     }
 
+    /// Adds an extent of which nothing is here. It stays apart from those that it touches.
+    pub(super) fn add_apart(&mut self, range: Range<u64>) {
+        assert!(!self.overlaps(&range), "nothing of {range:?} is here");
+        if !range.is_empty() {
+            self.0.insert(range.start, range.end);
+        }
+    }
+
+    /// How many extents there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Takes an extent out: how many of its bytes there were.
     pub(super) fn remove(&mut self, range: Range<u64>) -> u64 {
         let mut removed = 0;

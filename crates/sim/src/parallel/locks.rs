@@ -4,11 +4,15 @@
 //! each lock, and the client waits its turn. What has been called back is nobody's until it is back, not even of the client
 //! that has it: its cache is written out and forgotten meanwhile. As Lustre's lock manager (`ldlm_extent.c`) and GPFS's token server (Schmuck
 //! and Haskin 2002, section 3.2) do it.
+//!
+//! Where all of a lock is given back ([`Yields::Lock`]), a lock is one wish's, as Lustre's. It is in the way of other wishes of
+//! its own client, too: those of ranks that found no lock that covers what they need when they asked. Who waits gets its
+//! lock in turn: behind one that goes on waiting, nobody does (`ldlm_reprocess_queue`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use pio_machine::{Grant, Yields};
+use pio_machine::{ExtentLocks, Grant, Yields};
 use pio_plan::Direction;
 
 use super::extents::Extents;
@@ -55,13 +59,19 @@ struct Held {
 
 impl LockTable {
     /// A client wishes for a lock.
-    pub(super) fn ask(&mut self, wish: Wish, grant: Grant, words: &mut Vec<Word>) {
+    pub(super) fn ask(&mut self, wish: Wish, costs: &ExtentLocks, words: &mut Vec<Word>) {
         self.waiting.push(wish);
-        self.look(vec![self.waiting.len() - 1], grant, words);
+        self.look(vec![self.waiting.len() - 1], costs, words);
     }
 
     /// A client has given back all that it had of an extent.
-    pub(super) fn give_back(&mut self, client: u32, range: &Range<u64>, grant: Grant, words: &mut Vec<Word>) {
+    pub(super) fn give_back(
+        &mut self,
+        client: u32,
+        range: &Range<u64>,
+        costs: &ExtentLocks,
+        words: &mut Vec<Word>,
+    ) {
         if let Some(held) = self.held.get_mut(&client) {
             held.reads.remove(range.clone());
             held.writes.remove(range.clone());
@@ -76,8 +86,16 @@ impl LockTable {
             }
             stays
         });
+        if costs.yields == Yields::Lock {
+            return self.look_in_turn(costs, words);
+        }
         let waits = |place: &usize| touched.overlaps(&self.waiting[*place].range);
-        self.look((0..self.waiting.len()).filter(waits).collect(), grant, words);
+        self.look((0..self.waiting.len()).filter(waits).collect(), costs, words);
+    }
+
+    /// Whether a client may write anywhere in an extent.
+    pub(super) fn may_write(&self, client: u32, range: &Range<u64>) -> bool {
+        self.held.get(&client).is_some_and(|held| held.writes.overlaps(range))
     }
 
     /// The number of the next word to a client: words are heard in the order in which they were said, as over one connection.
@@ -89,35 +107,57 @@ impl LockTable {
 
     /// Looks at some of those that wait, in order: who can have what it wishes for gets it. Of those behind it that wanted a
     /// part of the same, who has that has changed: they are looked at again.
-    fn look(&mut self, places: Vec<usize>, grant: Grant, words: &mut Vec<Word>) {
+    fn look(&mut self, places: Vec<usize>, costs: &ExtentLocks, words: &mut Vec<Word>) {
         let mut places = BTreeSet::from_iter(places);
         while let Some(place) = places.pop_first() {
             let wish = self.waiting[place].clone();
-            let is_held = self.call_back(&wish, words);
-            let is_awaited = self.waiting[..place].iter().any(|other| other.conflicts(&wish));
+            let is_held = self.call_back(&wish, costs, words);
+            let is_awaited = self.waiting[..place].iter().any(|other| other.conflicts(&wish, costs));
             if is_held || is_awaited {
                 continue;
             }
             self.waiting.remove(place);
-            let range = match grant {
-                Grant::Widest => self.widest(&wish),
-                Grant::Asked => wish.range.clone(),
-            };
-            let held = self.held.entry(wish.client).or_default();
-            let extents = if wish.direction == Direction::Read { &mut held.reads } else { &mut held.writes };
-            extents.add(range.clone());
-            let behind = |later: &usize| self.waiting[*later].conflicts(&wish);
+            self.grant(&wish, costs, words);
+            let behind = |later: &usize| self.waiting[*later].conflicts(&wish, costs);
             let moved = places.iter().map(|later| later - 1);
             places = moved.chain((place..self.waiting.len()).filter(behind)).collect();
-            words.push(Word::Granted(wish, range));
         }
     }
 
-    /// Calls back what other clients have of what one wishes for, unless that has been done. Whether there is any, or the
-    /// client itself is to give back a part.
-    fn call_back(&mut self, wish: &Wish, words: &mut Vec<Word>) -> bool {
+    /// Those that wait get their locks in turn, up to the first that goes on waiting.
+    fn look_in_turn(&mut self, costs: &ExtentLocks, words: &mut Vec<Word>) {
+        while let Some(wish) = self.waiting.first().cloned() {
+            if self.call_back(&wish, costs, words) {
+                return;
+            }
+            self.waiting.remove(0);
+            self.grant(&wish, costs, words);
+            for other in self.waiting.clone().iter().filter(|other| other.conflicts(&wish, costs)) {
+                self.call_back(other, costs, words);
+            }
+        }
+    }
+
+    /// A client gets what it wishes for, and what there is around it.
+    fn grant(&mut self, wish: &Wish, costs: &ExtentLocks, words: &mut Vec<Word>) {
+        let range = match costs.grant {
+            Grant::Widest => self.widest(wish, costs),
+            Grant::Asked => wish.range.clone(),
+        };
+        let held = self.held.entry(wish.client).or_default();
+        match (wish.direction, costs.yields) {
+            (Direction::Read, _) => _ = held.reads.add(range.clone()),
+            (Direction::Write, Yields::Lock) => held.writes.add_apart(range.clone()),
+            (Direction::Write, Yields::Extent) => _ = held.writes.add(range.clone()),
+        }
+        words.push(Word::Granted(wish.clone(), range));
+    }
+
+    /// Calls back what is in the way of a wish, unless that has been done. Whether there is any, or the client itself is to
+    /// give back a part.
+    fn call_back(&mut self, wish: &Wish, costs: &ExtentLocks, words: &mut Vec<Word>) -> bool {
         let mut is_held = called_from(&self.called, wish.client).any(|called| overlap(called, &wish.range));
-        for (client, held) in self.held.iter().filter(|(client, _)| **client != wish.client) {
+        for (client, held) in self.held.iter().filter(|(client, _)| wish.is_against(**client, costs)) {
             let of_readers = (wish.direction == Direction::Write).then_some(&held.reads);
             for extents in of_readers.into_iter().chain([&held.writes]) {
                 for part in extents.within(&wish.range) {
@@ -134,30 +174,47 @@ impl LockTable {
         is_held
     }
 
-    /// What a client can have around its wish: up to what another has, or waits for, or it is itself to give back.
-    fn widest(&self, wish: &Wish) -> Range<u64> {
+    /// What a client can have around its wish: up to what another has, or waits for, or it is itself to give back. What many
+    /// want does not grow far, as others will want that, too.
+    fn widest(&self, wish: &Wish, costs: &ExtentLocks) -> Range<u64> {
         let Range { start, end } = wish.range;
         let all = 0..u64::MAX;
         let Range { start: mut low, end: mut high } =
             between(all, &wish.range, called_from(&self.called, wish.client));
-        for (_, held) in self.held.iter().filter(|(client, _)| **client != wish.client) {
+        let mut granted = 0;
+        for (_, held) in self.held.iter().filter(|(client, _)| wish.is_against(**client, costs)) {
             let of_readers = (wish.direction == Direction::Write).then_some(&held.reads);
             for extents in of_readers.into_iter().chain([&held.writes]) {
+                granted += extents.len();
                 low = low.max(extents.end_before(start).unwrap_or(0));
                 high = high.min(extents.begin_behind(end).unwrap_or(u64::MAX));
             }
         }
-        let against = |other: &&Wish| other.client != wish.client && !both_read(other, wish);
+        let against = |other: &&Wish| wish.is_against(other.client, costs) && !both_read(other, wish);
+        let mut awaited = 0;
         for other in self.waiting.iter().filter(against) {
+            awaited += 1;
             if other.range.end <= start {
                 low = low.max(other.range.end);
             } else if other.range.start >= end {
                 high = high.min(other.range.start);
             }
         }
+        if costs.yields == Yields::Lock && granted.max(awaited) > FEW {
+            low = start;
+        }
+        if costs.yields == Yields::Lock && granted.max(awaited) > MANY && wish.direction == Direction::Write {
+            high = high.min(start.saturating_add(MOST_GROWN));
+        }
         low.min(start)..high.max(end)
     }
 }
+
+/// Beyond so many locks in its way a lock does not grow down, and beyond so many others not far up
+/// (`ldlm_extent_internal_policy_granted`, `_waiting` and `_fixup` of Lustre 2.13).
+const FEW: usize = 4;
+const MANY: usize = 32;
+const MOST_GROWN: u64 = 32 << 20;
 
 /// What has been called back from a client and is not back yet.
 fn called_from(called: &[(u32, Range<u64>)], client: u32) -> impl Iterator<Item = &Range<u64>> {
@@ -186,8 +243,13 @@ impl Word {
 }
 
 impl Wish {
-    fn conflicts(&self, other: &Wish) -> bool {
-        self.client != other.client && !both_read(self, other) && overlap(&self.range, &other.range)
+    fn conflicts(&self, other: &Wish, costs: &ExtentLocks) -> bool {
+        self.is_against(other.client, costs) && !both_read(self, other) && overlap(&self.range, &other.range)
+    }
+
+    /// Whether what a client has or wants can be in the way of this wish.
+    fn is_against(&self, client: u32, costs: &ExtentLocks) -> bool {
+        costs.yields == Yields::Lock || client != self.client
     }
 }
 
@@ -213,6 +275,7 @@ pub(super) fn given_back(yields: Yields, lock: &Range<u64>, wanted: &Range<u64>,
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::tests::LOCKS;
     use super::*;
 
     fn wish(client: u32, direction: Direction, range: Range<u64>) -> Wish {
@@ -229,13 +292,13 @@ mod tests {
 
     fn ask(table: &mut LockTable, wish: Wish) -> Vec<Word> {
         let mut words = Vec::new();
-        table.ask(wish, Grant::Widest, &mut words);
+        table.ask(wish, &LOCKS, &mut words);
         words
     }
 
     fn give_back(table: &mut LockTable, client: u32, range: Range<u64>) -> Vec<Word> {
         let mut words = Vec::new();
-        table.give_back(client, &range, Grant::Widest, &mut words);
+        table.give_back(client, &range, &LOCKS, &mut words);
         words
     }
 
@@ -291,6 +354,49 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_has_its_turn_behind_all_before() {
+        let grants = |yields: Yields| {
+            let costs = ExtentLocks { grant: Grant::Asked, yields, ..LOCKS };
+            let (mut table, mut words) = (LockTable::default(), Vec::new());
+            for wish in [write(0, 0..10), write(1, 20..30), write(2, 0..10), write(3, 20..30)] {
+                table.ask(wish, &costs, &mut words);
+            }
+            words.clear();
+            // Nobody has what 3 waits for, but 2, which came before, still waits.
+            table.give_back(1, &(20..30), &costs, &mut words);
+            words
+        };
+        assert_eq!(grants(Yields::Lock), []);
+        assert_eq!(grants(Yields::Extent), [Word::Granted(write(3, 20..30), 20..30)]);
+    }
+
+    #[test]
+    fn what_many_want_does_not_grow_far() {
+        let mib = 1 << 20;
+        // A client behind so many locks of others, each of a mebibyte with a gap of one behind it.
+        let got = |others: u64| {
+            let mut table = LockTable::default();
+            for other in 0..others {
+                let range = 2 * other * mib..(2 * other + 1) * mib;
+                table.ask(
+                    write(other as u32, range),
+                    &ExtentLocks { grant: Grant::Asked, ..LOCKS },
+                    &mut Vec::new(),
+                );
+            }
+            let start = (2 * others + 1) * mib;
+            let words = ask(&mut table, write(1000, start..start + mib));
+            let [Word::Granted(_, range)] = &words[..] else { panic!("{words:?}") };
+            (start - range.start, range.end.saturating_sub(start))
+        };
+        let all = |others: u64| u64::MAX - (2 * others + 1) * mib;
+        assert_eq!(got(4), (2 * mib, all(4)));
+        assert_eq!(got(5), (0, all(5)));
+        assert_eq!(got(32), (0, all(32)));
+        assert_eq!(got(33), (0, 32 * mib));
+    }
+
+    #[test]
     fn part_of_a_lock_or_all_of_it_is_given_back() {
         let of = |yields, wanted, last| given_back(yields, &(10..100), &wanted, last);
         assert_eq!(of(Yields::Lock, 50..60, 20), 10..100);
@@ -310,13 +416,14 @@ mod tests {
         ) {
             let grant = if widest { Grant::Widest } else { Grant::Asked };
             let yields = if yields_all { Yields::Lock } else { Yields::Extent };
+            let costs = ExtentLocks { grant, yields, ..LOCKS };
             let mut table = LockTable::default();
             let mut words = Vec::new();
             let mut granted = 0;
             let count = wishes.len();
             for (client, writes, start, length) in wishes {
                 let direction = if writes { Direction::Write } else { Direction::Read };
-                table.ask(wish(client, direction, start..start + length), grant, &mut words);
+                table.ask(wish(client, direction, start..start + length), &costs, &mut words);
                 // Every second word is answered at once, the others later.
                 let mut answers = Vec::new();
                 for word in words.drain(..) {
@@ -331,7 +438,7 @@ mod tests {
                 for (client, lock, wanted) in answers {
                     let back = given_back(yields, &lock, &wanted, wanted.start);
                     prop_assert!(overlap(&back, &wanted));
-                    table.give_back(client, &back, grant, &mut words);
+                    table.give_back(client, &back, &costs, &mut words);
                 }
                 for (client, held) in &table.held {
                     for (other, of_other) in table.held.iter().filter(|(other, _)| *other != client) {
@@ -348,7 +455,7 @@ mod tests {
                         Word::Granted(..) => granted += 1,
                         Word::CalledBack { client, lock, wanted } => {
                             let back = given_back(yields, &lock, &wanted, wanted.start);
-                            table.give_back(client, &back, grant, &mut words);
+                            table.give_back(client, &back, &costs, &mut words);
                         }
                     }
                 }

@@ -32,7 +32,7 @@ use metadata::Metadata;
 use object_server::ObjectServer;
 use operations::Operation;
 use reads::ReadAhead;
-use stripes::Stripes;
+use stripes::{ObjectId, Stripes};
 
 pub(crate) use operations::Wanted;
 
@@ -62,6 +62,8 @@ pub(crate) enum Wake {
     WishRead(u32),
     /// A client is ready to give a lock back.
     GivesBack(u32),
+    /// What was written under a lock that was given back is durable.
+    Durable(u32),
     /// A metadata server is done with a rank's operation.
     MetadataDone(u32),
 }
@@ -97,6 +99,8 @@ pub(crate) struct ParallelFiles {
     transfers: Slab<Transfer>,
     flushes: Slab<Flush>,
     lock_words: Slab<LockWord>,
+    /// When the last write of each object is on its device.
+    written: BTreeMap<ObjectId, Time>,
     /// What each rank has wanted that is not done.
     operations: BTreeMap<u32, Operation>,
     /// Of each rank and file.
@@ -140,6 +144,7 @@ impl ParallelFiles {
             transfers: Slab::new(),
             flushes: Slab::new(),
             lock_words: Slab::new(),
+            written: BTreeMap::new(),
             operations: BTreeMap::new(),
             read_ahead: BTreeMap::new(),
             costs: costs.clone(),
@@ -167,6 +172,7 @@ impl ParallelFiles {
             Wake::Served(transfer) => self.answer(transfer),
             Wake::WishRead(word) => self.wish_read(word),
             Wake::GivesBack(word) => self.send_lock_word(word),
+            Wake::Durable(word) => self.take_back(word),
             Wake::MetadataDone(rank) => self.answer_metadata(rank),
         }
     }

@@ -50,16 +50,22 @@ impl ObjectServer {
         pass(&mut self.incoming, costs.link, now, bytes)
     }
 
-    /// A write whose data are in now: when it is answered. A target answers as soon as its memory has room for the bytes, beside
-    /// those of writes before that are not on the device yet.
-    pub(super) fn write(&mut self, costs: &ObjectServers, now: Time, target: u32, bytes: u64) -> Time {
+    /// A write whose data are in now: when it is answered, and when it is on the device. A target answers as soon as its
+    /// memory has room for the bytes, beside those of writes before that are not on the device yet.
+    pub(super) fn write(
+        &mut self,
+        costs: &ObjectServers,
+        now: Time,
+        target: u32,
+        bytes: u64,
+    ) -> (Time, Time) {
         self.count(0, bytes);
         let (thread, begin) = self.thread(now);
         let target = &mut self.targets[target as usize];
         let (_, on_device) = target.device.serve(begin, time_of(&costs.write, bytes));
         let taken = target.hold(costs.memory, begin, on_device, bytes);
         self.release(thread, taken);
-        taken
+        (taken, on_device)
     }
 
     /// A read: when its last byte leaves.
@@ -73,18 +79,24 @@ impl ObjectServer {
         gone
     }
 
-    /// A wish that all of a target's data be durable: when they are. Those who come before a commit begins share it.
+    /// A wish that all of a target's data be durable: when they are.
     pub(super) fn sync(&mut self, costs: &ObjectServers, now: Time, target: u32) -> Time {
         self.done.requests += 1;
-        let target = &mut self.targets[target as usize];
-        let ready = target.device.free().max(now);
-        let begin = match target.commit {
-            Some(begin) if ready <= begin => begin,
-            Some(begin) => ready.max(begin + costs.journal),
-            None => ready,
+        let ready = self.targets[target as usize].device.free().max(now);
+        self.commit(costs, now, target, ready)
+    }
+
+    /// When data are durable that are on a target's device at `written`. Those who come before a commit begins share it; a
+    /// commit of the past need not be made anew.
+    pub(super) fn commit(&mut self, costs: &ObjectServers, now: Time, target: u32, written: Time) -> Time {
+        let commit = &mut self.targets[target as usize].commit;
+        let begin = match *commit {
+            Some(begin) if written <= begin => begin,
+            Some(begin) => written.max(now).max(begin + costs.journal),
+            None => written.max(now),
         };
-        target.commit = Some(begin);
-        begin + costs.journal
+        *commit = Some(begin);
+        now.max(begin + costs.journal)
     }
 
     fn count(&mut self, read: u64, written: u64) {
@@ -158,7 +170,7 @@ mod tests {
     fn targets_work_side_by_side_and_each_in_order() {
         let costs = ObjectServers { targets: 2, ..servers() };
         let mut server = ObjectServer::new(&costs);
-        assert_eq!(done(server.write(&costs, Time(0), 0, MB)), 21);
+        assert_eq!(done(server.write(&costs, Time(0), 0, MB).0), 21);
         assert_eq!(done(server.read(&costs, Time(0), 0, MB)), 21 + 11);
         assert_eq!(done(server.read(&costs, Time(0), 1, MB)), 11);
         assert_eq!(
@@ -171,8 +183,8 @@ mod tests {
     fn a_thread_is_taken_until_the_device_is_done() {
         let costs = ObjectServers { targets: 2, threads: Some(1), ..servers() };
         let mut server = ObjectServer::new(&costs);
-        assert_eq!(done(server.write(&costs, Time(0), 0, MB)), 21);
-        assert_eq!(done(server.write(&costs, Time(0), 1, MB)), 42);
+        assert_eq!(done(server.write(&costs, Time(0), 0, MB).0), 21);
+        assert_eq!(done(server.write(&costs, Time(0), 1, MB).0), 42);
     }
 
     #[test]
@@ -181,7 +193,7 @@ mod tests {
         let mut server = ObjectServer::new(&costs);
         let writes = [0, 1].map(|target| {
             let there = server.take_in(&costs, Time(0), MB);
-            done(server.write(&costs, there, target, MB))
+            done(server.write(&costs, there, target, MB).0)
         });
         assert_eq!(writes, [2 + 21, 4 + 21]);
         let mut server = ObjectServer::new(&costs);
@@ -194,7 +206,7 @@ mod tests {
         // It has 2 MB: the third write of 21 ms each has room when the first is on the device.
         let costs = ObjectServers { memory: 2 * MB, ..servers() };
         let mut server = ObjectServer::new(&costs);
-        let writes = [0, 0, 0, 0].map(|at| done(server.write(&costs, Time(at), 0, MB)));
+        let writes = [0, 0, 0, 0].map(|at| done(server.write(&costs, Time(at), 0, MB).0));
         assert_eq!(writes, [0, 0, 21, 42]);
         // A sync waits for the device.
         assert_eq!(done(server.sync(&costs, Time(50 * MS), 0)), 84);
@@ -206,10 +218,10 @@ mod tests {
         let costs = ObjectServers { memory: 3000, ..servers() };
         let mut server = ObjectServer::new(&costs);
         server.read(&costs, Time(0), 0, MB);
-        let writes = [0, 0, 0, 0, 50, 50].map(|at| server.write(&costs, Time(at * MS), 0, 1000).0);
+        let writes = [0, 0, 0, 0, 50, 50].map(|at| server.write(&costs, Time(at * MS), 0, 1000).0.0);
         assert_eq!(writes, [0, 0, 0, 11 * MS + MS + MS / 50, 50 * MS, 50 * MS]);
         // What is larger than the memory is answered when it is on the device: behind the two before.
-        assert_eq!(server.write(&costs, Time(60 * MS), 0, MB), Time(81 * MS));
+        assert_eq!(server.write(&costs, Time(60 * MS), 0, MB).0, Time(81 * MS));
     }
 
     #[test]
@@ -221,5 +233,18 @@ mod tests {
         assert_eq!(syncs, [10, 10, 20, 20, 40]);
         server.write(&costs, Time(30 * MS), 0, MB);
         assert_eq!(done(server.sync(&costs, Time(31 * MS), 0)), 51 + 10);
+    }
+
+    #[test]
+    fn what_a_commit_has_taken_along_is_durable_with_it() {
+        let costs = ObjectServers { journal: ms(10), ..servers() };
+        let mut server = ObjectServer::new(&costs);
+        let mut commit =
+            |now: u64, written: u64| done(server.commit(&costs, Time(now * MS), 0, Time(written * MS)));
+        // The first begins at 5; what was written before is durable with it, at once if it is over; what came since is not.
+        assert_eq!(
+            [commit(5, 3), commit(8, 4), commit(20, 5), commit(21, 6), commit(22, 22)],
+            [15, 15, 20, 31, 41]
+        );
     }
 }

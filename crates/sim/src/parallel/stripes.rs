@@ -162,6 +162,18 @@ mod tests {
         assert_eq!([wide(0), wide(1)], [2, 1]);
     }
 
+    #[test]
+    fn a_file_may_have_several_objects_on_a_target() {
+        let mut costs = costs();
+        (costs.io.count, costs.servers.targets) = (2, 2);
+        (costs.strip, costs.stripe_count) = (10, Some(6));
+        let stripes = Stripes::new(&costs, 0);
+        let pieces = stripes.pieces(&(0..60));
+        let on: Vec<u32> = pieces.iter().map(|piece| stripes.target(piece.object)).collect();
+        assert_eq!(on, [0, 1, 2, 3, 0, 1]);
+        assert!(pieces.iter().all(|piece| piece.range == (0..10)), "each in an object of its own");
+    }
+
     proptest! {
         /// Each byte is in one piece, and in the same place of the same object as when it is looked for alone.
         #[test]

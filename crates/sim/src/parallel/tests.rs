@@ -82,13 +82,14 @@ fn locked(locks: ExtentLocks) -> Costs {
     Costs { locks: Some(locks), ..cached(cache()) }
 }
 
-const LOCKS: ExtentLocks = ExtentLocks {
+pub(super) const LOCKS: ExtentLocks = ExtentLocks {
     on: LocksOn::Objects,
     grant: Grant::Widest,
     yields: Yields::Lock,
     unit: 1000,
     request: Duration::from_picoseconds(2 * MS),
     callback: Duration::from_picoseconds(5 * MS),
+    sync: false,
 };
 
 enum Happening {
@@ -390,6 +391,44 @@ fn a_lock_is_asked_for_once_and_called_back_with_the_data() {
 }
 
 #[test]
+fn ranks_of_a_node_call_back_each_others_locks() {
+    // Both ask before either has a lock, and their pieces share a page. As Lustre: the second takes the lock of the first, as
+    // if it were another node's; with it go the 1500 bytes, and the half page is read back.
+    let wanted = [(0, 0, 0, write(0..1500)), (0, 0, 0, write(1500..3000))];
+    let called = 2 * 2 + WAYS;
+    let flush = WAYS * MS + MS + 1500 * 20 * MS / MB;
+    let fetch = WAYS * MS + MS + 500 * 10 * MS / MB;
+    let alone = (WAYS + 2) * MS;
+    assert_eq!(ends(&locked(LOCKS), wanted.clone()), [alone, (called + 5 + WAYS) * MS + flush + fetch]);
+    // As GPFS: what a node has is all of its ranks'.
+    let costs = locked(ExtentLocks { yields: Yields::Extent, ..LOCKS });
+    assert_eq!(ends(&costs, wanted), [alone, alone + 2 * MS]);
+}
+
+#[test]
+fn what_was_written_under_a_lock_is_durable_before_another_has_it() {
+    let mut costs = locked(ExtentLocks { sync: true, ..LOCKS });
+    costs.servers.journal = ms(7);
+    let flush = WAYS * MS + MS + 1000 * 20 * MS / MB;
+    let called = (WAY + 2 + WAY + 5 + WAYS) * MS;
+    let page = |at, node, number: u64| (at, node, 0, write(number * 1000..(number + 1) * 1000));
+    let wanted = [
+        page(0, 0, 0),
+        page(100, 1, 1),
+        // What is durable already waits for nothing.
+        (150, 1, 0, Wanted::Sync),
+        page(200, 2, 2),
+        // A reader has written nothing.
+        (300, 0, 1, read(0..1000)),
+        (400, 1, 1, write(0..1000)),
+    ];
+    let ends = ends(&costs, wanted);
+    assert_eq!(ends[1], 100 * MS + called + flush + 7 * MS);
+    assert_eq!(ends[3], 200 * MS + called);
+    assert_eq!(ends[5], 400 * MS + called);
+}
+
+#[test]
 fn a_rank_does_not_get_what_its_node_is_giving_back() {
     let costs = locked(LOCKS);
     let wanted = [
@@ -603,7 +642,7 @@ proptest! {
     fn everybody_gets_what_it_wants(
         steps in prop::collection::vec((0..3_u32, 0..2_u32, 0..10_u8, 0..30_000_u64, 1..20_000_u64), 1..40),
         caches in any::<bool>(),
-        locks in prop::option::of((any::<bool>(), any::<bool>(), any::<bool>())),
+        locks in prop::option::of((any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>())),
         dirty in 1..40_000_u64,
         size in 1000..60_000_u64,
         in_flight in 1..4_u32,
@@ -618,11 +657,13 @@ proptest! {
         (costs.client.request, costs.client.in_flight) = (3000, in_flight);
         if caches {
             costs.client.cache = Some(ClientCache { size, page: 100, dirty, read_ahead: 9000, flush_on_close });
-            costs.locks = locks.map(|(files, asked, extent)| ExtentLocks {
+            costs.servers.journal = ms(3);
+            costs.locks = locks.map(|(files, asked, extent, sync)| ExtentLocks {
                 on: if files { LocksOn::Files } else { LocksOn::Objects },
                 grant: if asked { Grant::Asked } else { Grant::Widest },
                 yields: if extent { Yields::Extent } else { Yields::Lock },
                 unit: 100,
+                sync: sync && !files,
                 ..LOCKS
             });
         }
