@@ -9,9 +9,9 @@
 use pio_machine::{Allocator, Arbitration, Reuse};
 
 use super::Wormhole;
-use super::bits::{Bits, first_from_in, only_member};
 use super::fabric::{Channel, Stage};
 use super::flit::{PACKET, Packet};
+use crate::network::bits::{Bits, first_from_in, only_member};
 
 /// Where lanes are matched: a class of a channel.
 struct Point {

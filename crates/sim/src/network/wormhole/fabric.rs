@@ -4,9 +4,9 @@
 //! last, in order of the nodes. A lane's number is its channel's, times a power of two, and its own. So the lanes that
 //! lead into a switch have successive numbers; a lane's *place* is its number among them.
 
-use super::bits::first_from;
 use super::error::WormholeError;
 use super::flit::Flit;
+use crate::network::bits::first_from;
 use crate::network::topology::{Channel as Wire, ChannelId, Device, Topology};
 
 /// Ports of a switch on one side, at most: one word of bits.

@@ -12,7 +12,6 @@
 //! they lead to, so that what a switch looks at lies together.
 
 mod ahead;
-mod bits;
 mod channel_allocation;
 mod cycle;
 mod error;
@@ -33,9 +32,9 @@ pub use error::WormholeError;
 use pio_machine::{Allocator, Arbitration, Choice, Link, Reuse, Wormhole as Description};
 
 use crate::kernel::{Model, Slab, Stream, Time};
+use crate::network::bits::Active;
 use crate::network::carrier::{Delivery, MessageId, Network};
 use crate::network::topology::Topology;
-use bits::Active;
 use fabric::Fabric;
 use flit::Packet;
 use grants::Grants;

@@ -3,11 +3,11 @@
 use pio_machine::Choice;
 
 use super::Wormhole;
-use super::bits::first_from;
 use super::fabric::NO_LANE;
 use super::flit::{DIRECT, HEAD, PACKET, Packet, TAIL};
 use super::messages::NONE;
 use super::senders::Sender;
+use crate::network::bits::first_from;
 
 impl Wormhole {
     /// Every node that can puts in a flit.

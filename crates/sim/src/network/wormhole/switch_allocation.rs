@@ -3,10 +3,10 @@
 use pio_machine::{Allocator, Arbitration};
 
 use super::Wormhole;
-use super::bits::{Bits, first_from};
 use super::fabric::{Sent, Stage};
 use super::flit::TAIL;
 use super::requests::{PORTS, Requests};
+use crate::network::bits::{Bits, first_from};
 
 /// Who is not matched yet at a switch.
 struct Unmatched {
