@@ -327,6 +327,11 @@ impl Topology {
         self.routing.waypoint(from, to, draw)
     }
 
+    /// Whether packets may go by waypoints at all.
+    pub fn has_waypoints(&self) -> bool {
+        self.routing.waypoint_kinds() > 0
+    }
+
     /// The waypoint of the static route.
     pub fn static_waypoint(&self, from: u32, to: u32) -> Option<u32> {
         if self.may_leave_out_waypoint() { None } else { self.static_detour(from, to) }
