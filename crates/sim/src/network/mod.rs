@@ -2,6 +2,7 @@
 //!
 //! A [`Network`] is a [`Model`](crate::kernel::Model) that takes in messages.
 
+mod bits;
 mod carrier;
 pub mod central_queue;
 pub mod circuit;

@@ -2,48 +2,89 @@
 
 use crate::kernel::Time;
 
-/// Times by the number of a flow. Most change together whenever a flow comes or goes, and then one minimum is wanted: so
-/// a change costs no more than two writes, and the minimum is that of blocks.
+/// Times by the number of a flow.
+///
+/// Where all depend on all, most times change together whenever a flow comes or goes, and then one minimum is wanted; where
+/// flows hardly meet, a few of thousands change. So a change is two writes, and [`Finishes::refresh`] looks for the least
+/// only in the blocks that changed, and compares blocks as in a tournament.
 #[derive(Debug, Default)]
 pub(super) struct Finishes {
     times: Vec<Time>,
-    /// The earliest time of each block; `None` if it has to be looked for.
-    earliest: Vec<std::cell::Cell<Option<Time>>>,
+    /// The least at 1; below each `n`, `2n` and `2n + 1`; the least times of blocks from `leaves` on.
+    tree: Vec<Time>,
+    leaves: usize,
+    /// Blocks with times that changed since the tree was right, each once.
+    stale: Vec<u32>,
+    is_stale: Vec<bool>,
 }
 
-const BLOCK: usize = 64;
+const BLOCK: usize = 32;
 
 impl Finishes {
+    /// Changes the time of a flow: [`Finishes::refresh`] before the next question.
     pub(super) fn set(&mut self, flow: u32, time: Time) {
-        let index = flow as usize;
+        let (index, block) = (flow as usize, flow as usize / BLOCK);
         if index >= self.times.len() {
             self.times.resize(index + 1, Time::NEVER);
-            self.earliest.resize(index / BLOCK + 1, std::cell::Cell::new(None));
+            self.is_stale.resize(block + 1, false);
         }
         self.times[index] = time;
-        self.earliest[index / BLOCK].set(None);
+        if !self.is_stale[block] {
+            self.is_stale[block] = true;
+            self.stale.push(block as u32);
+        }
     }
 
-    /// The earliest, the first of those at the same time; none if none ever ends.
-    pub(super) fn earliest(&self) -> Option<(Time, u32)> {
-        let (time, block) = (0..self.earliest.len()).map(|block| (self.of_block(block), block)).min()?;
-        if time == Time::NEVER {
-            return None;
+    /// Takes in what was set.
+    pub(super) fn refresh(&mut self) {
+        if self.is_stale.len() > self.leaves {
+            self.leaves = self.is_stale.len().next_power_of_two();
+            self.tree = vec![Time::NEVER; 2 * self.leaves];
+            for (block, times) in self.times.chunks(BLOCK).enumerate() {
+                self.tree[self.leaves + block] = least(times);
+            }
+            for at in (1..self.leaves).rev() {
+                self.tree[at] = self.tree[2 * at].min(self.tree[2 * at + 1]);
+            }
         }
-        let start = block * BLOCK;
-        let within = self.times[start..].iter().position(|found| *found == time)?;
-        Some((time, (start + within) as u32))
+        while let Some(block) = self.stale.pop() {
+            let block = block as usize;
+            self.is_stale[block] = false;
+            let end = self.times.len().min((block + 1) * BLOCK);
+            let mut at = self.leaves + block;
+            let mut time = least(&self.times[block * BLOCK..end]);
+            while self.tree[at] != time {
+                self.tree[at] = time;
+                if at == 1 {
+                    break;
+                }
+                time = time.min(self.tree[at ^ 1]);
+                at /= 2;
+            }
+        }
     }
 
-    fn of_block(&self, block: usize) -> Time {
-        if let Some(time) = self.earliest[block].get() {
-            return time;
-        }
-        let end = self.times.len().min((block + 1) * BLOCK);
-        let time = self.times[block * BLOCK..end].iter().copied().min().unwrap_or(Time::NEVER);
-        self.earliest[block].set(Some(time));
-        time
+    /// The earliest time; never, if no flow ever ends.
+    pub(super) fn first(&self) -> Time {
+        assert!(self.stale.is_empty(), "what was set is taken in");
+        self.tree.get(1).copied().unwrap_or(Time::NEVER)
     }
+
+    /// The first of the flows that end at the earliest time, which is some time.
+    pub(super) fn first_flow(&self) -> u32 {
+        let time = self.first();
+        let mut at = 1;
+        while at < self.leaves {
+            at = if self.tree[2 * at] == time { 2 * at } else { 2 * at + 1 };
+        }
+        let start = (at - self.leaves) * BLOCK;
+        let within = self.times[start..].iter().take_while(|found| **found != time).count();
+        (start + within) as u32
+    }
+}
+
+fn least(times: &[Time]) -> Time {
+    times.iter().copied().min().unwrap_or(Time::NEVER)
 }
 
 #[cfg(test)]
@@ -53,16 +94,24 @@ mod tests {
     #[test]
     fn the_earliest_is_found_after_any_change() {
         let mut finishes = Finishes::default();
-        assert_eq!(finishes.earliest(), None);
-        let mut naive = [Time::NEVER; 200];
+        assert_eq!(finishes.first(), Time::NEVER);
+        let mut naive = [Time::NEVER; 500];
         let mut state = 1_u64;
-        for _ in 0..2000 {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let (flow, draw) = ((state >> 33) % 200, (state >> 50) % 64);
-            naive[flow as usize] = if draw == 0 { Time::NEVER } else { Time(draw) };
-            finishes.set(flow as u32, naive[flow as usize]);
+        for step in 0..4000 {
+            // The table grows; a few change together, or many.
+            let flows = (step / 4 + 1).min(500);
+            for _ in 0..if step % 50 == 0 { 300 } else { step % 3 + 1 } {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let (flow, draw) = ((state >> 33) % flows, (state >> 50) % 64);
+                naive[flow as usize] = if draw < 20 { Time::NEVER } else { Time(draw) };
+                finishes.set(flow as u32, naive[flow as usize]);
+            }
+            finishes.refresh();
             let expected = naive.iter().zip(0..).min().filter(|(time, _)| **time < Time::NEVER);
-            assert_eq!(finishes.earliest(), expected.map(|(time, flow)| (*time, flow)));
+            assert_eq!(finishes.first(), expected.map_or(Time::NEVER, |(time, _)| *time));
+            if let Some((_, flow)) = expected {
+                assert_eq!(finishes.first_flow(), flow);
+            }
         }
     }
 }

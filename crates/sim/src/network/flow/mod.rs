@@ -174,6 +174,7 @@ impl FlowNetwork {
             stream.rate = held_up.unwrap_or_else(|| self.sharing.rate(*flow));
             self.finishes.set(*flow, stream.finish());
         }
+        self.finishes.refresh();
     }
 }
 
@@ -208,16 +209,17 @@ impl Model for FlowNetwork {
         if self.unsettled.is_some() {
             return self.unsettled;
         }
-        let finish = self.finishes.earliest().map(|(time, _)| time);
-        [finish, self.arriving.next_time()].into_iter().flatten().min()
+        let next = self.finishes.first().min(self.arriving.next_time().unwrap_or(Time::NEVER));
+        (next < Time::NEVER).then_some(next)
     }
 
     fn advance(&mut self, until: Time, delivered: &mut Vec<Delivery>) {
         loop {
             self.settle();
             let Some(now) = self.next_time().filter(|now| *now <= until) else { return };
-            while let Some((_, flow)) = self.finishes.earliest().filter(|(time, _)| *time == now) {
-                self.finish(now, flow);
+            while self.finishes.first() == now {
+                self.finish(now, self.finishes.first_flow());
+                self.finishes.refresh();
             }
             if self.arriving.next_time() == Some(now) {
                 while self.arriving.next_time() == Some(now) {

@@ -20,14 +20,20 @@ pub(super) struct Grid {
     is_torus: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Dimension {
     extent: u32,
     /// Product of the extents before it.
     weight: u32,
+    by_extent: Divisor,
+    by_weight: Divisor,
     /// Whether its ends are joined. Not with two coordinates: they are neighbours already.
     is_ring: bool,
 }
+
+/// Divides numbers of nodes by a number that is always the same: with a product, which takes a small part of the time.
+#[derive(Clone, Copy, Debug)]
+struct Divisor(u64);
 
 /// The next step of a packet.
 struct Step {
@@ -48,7 +54,9 @@ impl Grid {
         for extent in extents {
             within(kind, "nodes along a dimension", *extent, 1..=MOST_NODES as u32)?;
             let is_ring = is_torus && *extent > 2;
-            dimensions.push(Dimension { extent: *extent, weight: nodes as u32, is_ring });
+            let weight = nodes as u32;
+            let (by_extent, by_weight) = (Divisor::of(*extent), Divisor::of(weight));
+            dimensions.push(Dimension { extent: *extent, weight, by_extent, by_weight, is_ring });
             nodes *= u64::from(*extent);
             if nodes > MOST_NODES {
                 let expected = format!("at most {MOST_NODES}");
@@ -75,16 +83,15 @@ impl Grid {
     }
 
     fn step(&self, switch: u32, destination: u32) -> Option<Step> {
-        let differs =
-            |dimension: &Dimension| dimension.coordinate(switch) != dimension.coordinate(destination);
-        let dimension = self.dimensions.iter().position(differs)?;
+        let coordinates =
+            |dimension: &Dimension| (dimension.coordinate(switch), dimension.coordinate(destination));
+        let pairs = self.dimensions.iter().map(coordinates);
+        let (dimension, (from, to)) = pairs.enumerate().find(|(_, (from, to))| from != to)?;
         let Dimension { extent, is_ring, .. } = self.dimensions[dimension];
-        let from = self.dimensions[dimension].coordinate(switch);
-        let to = self.dimensions[dimension].coordinate(destination);
         if !is_ring {
             return Some(Step { dimension, is_along: to > from, wraps: false });
         }
-        let along = (to + extent - from) % extent;
+        let along = if to > from { to - from } else { to + extent - from };
         let is_along = match (2 * along).cmp(&extent) {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Equal => from.is_multiple_of(2),
@@ -95,14 +102,34 @@ impl Grid {
 }
 
 impl Dimension {
+    #[inline]
     fn coordinate(&self, switch: u32) -> u32 {
-        switch / self.weight % self.extent
+        let above = self.by_weight.quotient(switch);
+        above - self.by_extent.quotient(above) * self.extent
     }
 
     /// Ports of a switch along this dimension.
     fn ports(&self, switch: u32) -> u16 {
+        if self.is_ring {
+            return 2;
+        }
         let coordinate = self.coordinate(switch);
-        if self.is_ring { 2 } else { u16::from(coordinate > 0) + u16::from(coordinate + 1 < self.extent) }
+        u16::from(coordinate > 0) + u16::from(coordinate + 1 < self.extent)
+    }
+}
+
+impl Divisor {
+    /// Bits of a number of nodes, and twice as many behind the point: what the reciprocal is too large by, less than one unit
+    /// of its last place for each unit of the divisor, does not reach the next whole quotient.
+    const BITS: u32 = MOST_NODES.ilog2();
+
+    fn of(number: u32) -> Divisor {
+        Divisor((1_u64 << (2 * Divisor::BITS)).div_ceil(number.into()))
+    }
+
+    #[inline]
+    fn quotient(self, dividend: u32) -> u32 {
+        ((u64::from(dividend) * self.0) >> (2 * Divisor::BITS)) as u32
     }
 }
 
@@ -151,5 +178,24 @@ impl Routing for Grid {
             let distance = dimension.coordinate(one).abs_diff(dimension.coordinate(other));
             distance > 1 || (distance == 1 && index > 1)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_divide_as_divisions_do() {
+        let most = MOST_NODES as u32;
+        let divisors = (1..200).chain([4095, 4096, 4097, 65_537, most / 2 + 1, most - 1, most]);
+        for number in divisors {
+            let divisor = Divisor::of(number);
+            let multiples = (0..=most / number).map(|factor| factor * number);
+            let near = multiples.flat_map(|multiple| [multiple.saturating_sub(1), multiple]);
+            for dividend in near.chain([most - 1]).filter(|dividend| *dividend < most) {
+                assert_eq!(divisor.quotient(dividend), dividend / number, "{dividend} / {number}");
+            }
+        }
     }
 }

@@ -79,6 +79,8 @@ struct Wired {
     channels: Vec<Channel>,
     outgoing: PortTable,
     incoming: PortTable,
+    /// For each place of `outgoing`, the device that the channel leads to: so that a walk looks at a few bytes a step.
+    ends: Vec<u32>,
 }
 
 /// Channels by device and port. Devices are the nodes, then the switches.
@@ -325,6 +327,11 @@ impl Topology {
         self.routing.waypoint(from, to, draw)
     }
 
+    /// Whether packets may go by waypoints at all.
+    pub fn has_waypoints(&self) -> bool {
+        self.routing.waypoint_kinds() > 0
+    }
+
     /// The waypoint of the static route.
     pub fn static_waypoint(&self, from: u32, to: u32) -> Option<u32> {
         if self.may_leave_out_waypoint() { None } else { self.static_detour(from, to) }
@@ -386,15 +393,17 @@ impl Topology {
 
     /// Goes along the static route, by this waypoint or by none.
     fn walk(&self, from: u32, to: u32, mut waypoint: Option<u32>, mut step: impl FnMut(ChannelId)) {
-        let mut next = self.outgoing(Device::Node(from))[0];
+        let wired = &*self.wired;
+        let mut place = wired.outgoing.starts[wired.index(Device::Node(from))] as usize;
         loop {
-            step(next);
-            let Device::Switch(switch) = self.channel(next).to.device else { return };
+            step(wired.outgoing.channels[place]);
+            let device = wired.ends[place];
+            let Some(switch) = device.checked_sub(wired.nodes) else { return };
             if waypoint.is_some_and(|waypoint| self.is_past(switch, waypoint)) {
                 waypoint = None;
             }
             let port = self.port(switch, waypoint.unwrap_or(to));
-            next = self.outgoing(Device::Switch(switch))[usize::from(port)];
+            place = wired.outgoing.starts[device as usize] as usize + usize::from(port);
         }
     }
 

@@ -68,7 +68,16 @@ impl Wiring {
         };
         let outgoing = table(|free| free.0, |channel| channel.from);
         let incoming = table(|free| free.1, |channel| channel.to);
-        Wired { nodes: self.nodes, switches: self.switches, channels: self.channels, outgoing, incoming }
+        let end = |id: &ChannelId| index(self.nodes, self.channels[id.0 as usize].to.device) as u32;
+        let ends = outgoing.channels.iter().map(end).collect();
+        Wired {
+            nodes: self.nodes,
+            switches: self.switches,
+            channels: self.channels,
+            outgoing,
+            incoming,
+            ends,
+        }
     }
 }
 

@@ -21,12 +21,12 @@ impl Wormhole {
         for (lane, flit) in batch {
             read ^= fabric.channels[fabric.channel(*lane)].switch;
             read ^= fabric.lanes.get(*lane as usize).map_or(0, |lane| lane.front);
-            read ^= self.packets[*flit >> PACKET].message;
+            read ^= self.packets.way(*flit >> PACKET).message;
         }
         black_box(read);
         let mut read = 0;
         for (lane, flit) in batch {
-            let packet = &self.packets[*flit >> PACKET];
+            let packet = self.packets.way(*flit >> PACKET);
             let channel = fabric.channel(*lane);
             read ^= if channel < fabric.switch_channels {
                 u64::from(self.routes.read_ahead(fabric.channels[channel].switch, packet.destination))
@@ -36,7 +36,7 @@ impl Wormhole {
         }
         black_box(read);
         let ejected = batch.iter().filter(|(lane, _)| fabric.channel(*lane) >= fabric.switch_channels);
-        let message = |flit: Flit| self.packets[flit >> PACKET].message;
+        let message = |flit: Flit| self.packets.way(flit >> PACKET).message;
         black_box(ejected.fold(0, |read, (_, flit)| read ^ self.messages.read_ahead(message(*flit))));
     }
 
@@ -50,7 +50,7 @@ impl Wormhole {
     pub(super) fn read_ahead_of_heads(&self, batch: &[u32]) {
         let fabric = &self.fabric;
         let outs = batch.iter().map(|lane| fabric.channel(fabric.lanes[*lane as usize].out));
-        let read = |channel: usize| fabric.channels[channel].free ^ self.wanting[channel * self.words];
+        let read = |channel: usize| fabric.channels[channel].free ^ self.wanting[self.wanting_of(channel, 0)];
         black_box(outs.fold(0, |before, channel| before ^ read(channel)));
     }
 }

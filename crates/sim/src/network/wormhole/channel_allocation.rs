@@ -9,9 +9,10 @@
 use pio_machine::{Allocator, Arbitration, Reuse};
 
 use super::Wormhole;
-use super::bits::{Bits, first_from_in, only_member};
 use super::fabric::{Channel, Stage};
-use super::flit::{PACKET, Packet};
+use super::flit::PACKET;
+use super::packets::Rest;
+use crate::network::bits::{Bits, first_from_in, only_member};
 
 /// Where lanes are matched: a class of a channel.
 struct Point {
@@ -29,47 +30,59 @@ impl Wormhole {
     /// A head asks for a lane of its output from now on.
     #[inline]
     pub(super) fn ask_for_lane<const PLAIN: bool>(&mut self, number: u32) {
-        let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.vc_allocation);
-        let channel = self.fabric.channel(self.fabric.lanes[number as usize].out);
+        if !PLAIN {
+            let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.vc_allocation);
+            self.fabric.turns[number as usize] = turn;
+        }
+        let asked = self.fabric.lanes[number as usize].out;
+        let (channel, class) = (self.fabric.channel(asked), self.fabric.within(asked) as usize);
         let state = &self.fabric.channels[channel];
         let place = (number - self.fabric.first_place(state.sender)) as usize;
-        let class = if PLAIN {
-            0
-        } else {
-            let of_lane = &mut self.fabric.turns[number as usize];
-            of_lane.cycle = turn;
-            usize::from(of_lane.class)
-        };
-        let is_free = if PLAIN { state.free != 0 } else { state.free & self.classes[class] != 0 };
-        if PLAIN {
-            self.wanting[channel * self.words + place / 64] |= 1 << (place % 64);
-        } else {
-            let wanting = (channel * self.classes.len() + class) * self.words;
-            self.wanting[wanting + place / 64] |= 1 << (place % 64);
-        }
-        if is_free {
+        let wanting = self.wanting_of(channel, class);
+        self.wanting[wanting + place / 64] |= 1 << (place % 64);
+        if state.free & self.classes[class] != 0 {
             self.allocating.insert(channel);
         }
     }
 
     /// A lane of a channel that leaves a switch has become free.
     #[inline]
-    pub(super) fn note_free<const PLAIN: bool>(&mut self, number: u32) {
+    pub(super) fn note_free(&mut self, number: u32) {
         let channel = self.fabric.channel(number);
-        let words = if PLAIN { self.words } else { self.classes.len() * self.words };
-        if self.wanting[channel * words..(channel + 1) * words].iter().any(|word| *word != 0) {
+        let first = self.wanting_of(channel, 0);
+        if self.wanting[first..first + self.words_of_channel].iter().any(|word| *word != 0) {
             self.allocating.insert(channel);
         }
     }
 
-    /// Matches heads with free lanes of a channel, in the plainest way; gives whether free lanes are still asked for.
+    /// Where the words begin of those who ask for the lanes of a class.
     #[inline]
-    pub(super) fn allocate_plainly(&mut self, channel: usize) -> bool {
+    pub(super) fn wanting_of(&self, channel: usize, class: usize) -> usize {
+        channel * self.words_of_channel + class * self.words
+    }
+
+    /// Matches heads with free lanes of a channel, class by class; gives whether free lanes are still asked for.
+    #[inline]
+    pub(super) fn allocate<const PLAIN: bool>(&mut self, channel: usize) -> bool {
         let Channel { free, sender, .. } = self.fabric.channels[channel];
         let first_place = self.fabric.first_place(sender);
-        let mut point = Point { channel, free, wanting: channel * self.words, sender, first_place };
+        let mut is_wanted = false;
+        for class in 0..self.classes.len() {
+            let (free, wanting) = (free & self.classes[class], self.wanting_of(channel, class));
+            let point = Point { channel, free, wanting, sender, first_place };
+            is_wanted |= if PLAIN { self.match_plainly(point) } else { self.match_class(point) };
+        }
+        is_wanted
+    }
+
+    /// Matches heads with free lanes of a class in the plainest way; gives whether free lanes are still asked for.
+    #[inline]
+    fn match_plainly(&mut self, mut point: Point) -> bool {
+        if point.free == 0 {
+            return false;
+        }
         if let Some(place) = only_member(self.asking(&point)) {
-            self.accept_lane::<true>(&point, place, free, true);
+            self.accept_lane::<true>(&point, place, point.free, true);
             return false;
         }
         let is_asked =
@@ -79,7 +92,7 @@ impl Wormhole {
                 break;
             }
             for within in Bits(point.free) {
-                let number = self.fabric.lane(channel, within);
+                let number = self.fabric.lane(point.channel, within);
                 let start = usize::from(self.fabric.entries[number as usize].grant);
                 let asking = &self.wanting[point.wanting..point.wanting + self.words];
                 self.grants.add(first_from_in(asking, start), within);
@@ -89,25 +102,17 @@ impl Wormhole {
         point.free != 0 && is_asked(self, &point)
     }
 
-    /// Matches heads with free lanes of a channel, class by class; gives whether free lanes are still asked for.
-    pub(super) fn allocate_by_class<const PLAIN: bool>(&mut self, channel: usize) -> bool {
-        let mut is_wanted = false;
-        for class in 0..self.classes.len() {
-            let wanting = (channel * self.classes.len() + class) * self.words;
-            let state = &self.fabric.channels[channel];
-            let free = state.free & self.classes[class];
-            let sender = state.sender;
-            let first_place = self.fabric.first_place(sender);
-            let mut point = Point { channel, free, wanting, sender, first_place };
-            for iteration in 0..self.description.iterations {
-                if !self.match_lanes::<PLAIN>(&mut point, iteration == 0) {
-                    break;
-                }
+    /// Matches heads with free lanes of a class; gives whether free lanes are still asked for.
+    fn match_class(&mut self, mut point: Point) -> bool {
+        let free = point.free;
+        for iteration in 0..self.description.iterations {
+            if !self.match_lanes(&mut point, iteration == 0) {
+                break;
             }
-            let free = self.fabric.channels[channel].free & self.classes[class];
-            is_wanted |= free != 0 && self.asking(&point).iter().any(|word| *word != 0);
         }
-        is_wanted
+        // Where that takes several cycles, those granted are free until then.
+        let is_free = self.fabric.channels[point.channel].free & free != 0;
+        is_free && self.asking(&point).iter().any(|word| *word != 0)
     }
 
     /// Who asks for a lane at a point.
@@ -116,14 +121,14 @@ impl Wormhole {
     }
 
     /// One iteration; gives whether anybody got a lane. Only the first one moves the round robin on.
-    fn match_lanes<const PLAIN: bool>(&mut self, point: &mut Point, is_first: bool) -> bool {
+    fn match_lanes(&mut self, point: &mut Point, is_first: bool) -> bool {
         if point.free == 0 {
             return false;
         }
         let mut trying = std::mem::take(&mut self.grants.trying);
         trying.copy_from_slice(self.asking(point));
         if self.description.pipeline.vc_allocation > 1 {
-            self.leave_those_in_turn::<PLAIN>(point, &mut trying);
+            self.leave_those_in_turn(point, &mut trying);
         }
         let is_plain =
             self.description.arbitration == Arbitration::RoundRobin && !self.description.cut_through;
@@ -149,18 +154,18 @@ impl Wormhole {
             }
         }
         self.grants.trying = trying;
-        let taken = self.accept_lanes::<PLAIN>(point, is_first);
+        let taken = self.accept_lanes::<false>(point, is_first);
         point.free &= !taken;
         taken != 0
     }
 
     /// Of those who ask for what takes several cycles, only those whose turn it is in this one.
-    fn leave_those_in_turn<const PLAIN: bool>(&self, point: &Point, trying: &mut [u64]) {
-        let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.vc_allocation);
+    fn leave_those_in_turn(&self, point: &Point, trying: &mut [u64]) {
+        let turn = self.turn_of::<false>(self.now, self.description.pipeline.vc_allocation);
         for (index, word) in trying.iter_mut().enumerate() {
             for bit in Bits(*word) {
                 let number = point.first_place as usize + 64 * index + bit;
-                if self.fabric.turns[number].cycle != turn {
+                if self.fabric.turns[number] != turn {
                     *word &= !(1 << bit);
                 }
             }
@@ -249,14 +254,14 @@ impl Wormhole {
     /// A head has the lane that it was granted some cycles ago, unless that is not free any more.
     pub(super) fn take_lane_or_retry<const PLAIN: bool>(&mut self, head: u32, number: u32) {
         let is_room = !self.description.cut_through
-            || self.front_packet(head).flits <= u32::from(self.fabric.entries[number as usize].credits);
+            || self.front_rest(head).flits <= u32::from(self.fabric.entries[number as usize].credits);
         if self.fabric.is_free(number) && is_room {
             self.take_lane::<PLAIN>(head, number);
         } else {
             // A cycle less than it takes has gone by: its turn is the next one.
-            let turn = self.fabric.turns[head as usize].cycle;
+            let turn = self.fabric.turns[head as usize];
             self.ask_for_lane::<PLAIN>(head);
-            self.fabric.turns[head as usize].cycle = turn;
+            self.fabric.turns[head as usize] = turn;
         }
     }
 
@@ -267,16 +272,16 @@ impl Wormhole {
         let is_by_age = self.description.arbitration == Arbitration::Age;
         let places = asking.iter().enumerate();
         let places = places.flat_map(|(word, bits)| Bits(*bits).map(move |bit| 64 * word + bit));
-        let packet = |place: usize| self.front_packet(first_place + place as u32);
+        let packet = |place: usize| self.front_rest(first_place + place as u32);
         let fits =
             |place: &usize| !self.description.cut_through || packet(*place).flits <= u32::from(entry.credits);
         let age = |place: usize| if is_by_age { packet(place).age } else { 0 };
         places.filter(fits).min_by_key(|place| (age(*place), *place < start, *place))
     }
 
-    /// The packet whose flit is at the front of a lane.
-    pub(super) fn front_packet(&self, number: u32) -> &Packet {
-        &self.packets[self.fabric.front(number) >> PACKET]
+    /// What only some networks ask of the packet whose flit is at the front of a lane.
+    pub(super) fn front_rest(&self, number: u32) -> &Rest {
+        self.packets.rest(self.fabric.front(number) >> PACKET)
     }
 
     /// Whether a lane is free only when the packet before has left it.

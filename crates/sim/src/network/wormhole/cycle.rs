@@ -7,7 +7,8 @@
 use super::Wormhole;
 use super::ahead::AHEAD;
 use super::fabric::{NO_LANE, Stage};
-use super::flit::{DIRECT, Flit, HEAD, PACKET, PAST, Packet, TAIL};
+use super::flit::{Flit, HEAD, PACKET, TAIL};
+use super::packets::{DIRECT, PAST};
 use crate::kernel::Time;
 use crate::network::carrier::Delivery;
 use crate::network::topology::DETOUR;
@@ -63,7 +64,7 @@ impl Wormhole {
         self.lines.routed.give_back(batch);
         self.allocate_switches::<PLAIN>();
         self.allocate_lanes::<PLAIN>();
-        self.free_lanes::<PLAIN>();
+        self.free_lanes();
     }
 
     fn allocate_switches<const PLAIN: bool>(&mut self) {
@@ -85,11 +86,7 @@ impl Wormhole {
         for group in 0..self.allocating.groups() {
             for word in self.allocating.words(group) {
                 for channel in self.allocating.members(word) {
-                    let is_left = if PLAIN {
-                        self.allocate_plainly(channel)
-                    } else {
-                        self.allocate_by_class::<PLAIN>(channel)
-                    };
+                    let is_left = self.allocate::<PLAIN>(channel);
                     if !is_left {
                         self.allocating.remove(channel);
                     }
@@ -104,12 +101,13 @@ impl Wormhole {
     }
 
     /// Lanes into which tails were sent are free from now on, or when they are empty.
-    fn free_lanes<const PLAIN: bool>(&mut self) {
+    #[inline]
+    fn free_lanes(&mut self) {
         let is_when_empty = self.is_free_when_empty();
         let mut released = std::mem::take(&mut self.released);
         for number in released.drain(..) {
             if self.fabric.release(number, is_when_empty) {
-                self.note_free::<PLAIN>(number);
+                self.note_free(number);
             }
         }
         self.released = released;
@@ -131,7 +129,7 @@ impl Wormhole {
     /// A flit comes to a node, which takes it out at once.
     fn eject(&mut self, number: u32, flit: Flit, delivered: &mut Vec<Delivery>) {
         self.lines.credits.put(number);
-        let message = self.packets[flit >> PACKET].message;
+        let message = self.packets.way(flit >> PACKET).message;
         if flit & HEAD != 0 {
             self.messages.note_first(message, self.now);
         }
@@ -152,7 +150,7 @@ impl Wormhole {
                 self.make_ready(holder);
             }
         } else if is_freed {
-            self.note_free::<PLAIN>(number);
+            self.note_free(number);
         }
     }
 
@@ -160,46 +158,48 @@ impl Wormhole {
     /// stage is over.
     fn find_route<const PLAIN: bool>(&mut self, number: u32, head: Flit) {
         let switch = self.fabric.channels[self.fabric.channel(number)].switch;
-        if !PLAIN && self.packets[head >> PACKET].is_open {
-            self.choose_way(switch, head);
+        let packet = head >> PACKET;
+        let mut target = self.packets.way(packet).destination;
+        let mut is_past = false;
+        if !PLAIN {
+            if self.packets.rest(packet).is_open {
+                self.choose_way(switch, packet);
+            }
+            let rest = self.packets.rest_mut(packet);
+            if rest.waypoint < PAST && self.topology.is_past(switch, rest.waypoint) {
+                rest.waypoint = PAST;
+            }
+            is_past = rest.waypoint == PAST;
+            target = if rest.waypoint < PAST { rest.waypoint } else { target };
         }
-        let packet = &mut self.packets[head >> PACKET];
-        if !PLAIN && packet.waypoint < PAST && self.topology.is_past(switch, packet.waypoint) {
-            packet.waypoint = PAST;
-        }
-        let target = if !PLAIN && packet.waypoint < PAST { packet.waypoint } else { packet.destination };
         let fabric = &self.fabric;
         let outputs = fabric.switches[switch as usize].first_output;
         let channel_of = |port: u16| fabric.outputs[(outputs + u32::from(port)) as usize].channel;
         let load = |port: u16| fabric.load(channel_of(port));
         let port = self.routes.port(switch, target, &mut self.stream, load);
-        let class = if PLAIN || self.classes.len() == 1 {
-            0
-        } else {
-            self.topology.class(switch, port, target) + u8::from(packet.waypoint == PAST)
-        };
-        let out = channel_of(port) << self.fabric.geometry.shift;
+        let mut out = channel_of(port) << self.fabric.geometry.shift;
+        if self.classes.len() > 1 {
+            out |= u32::from(self.topology.class(switch, port, target) + u8::from(is_past));
+        }
         let lane = &mut self.fabric.lanes[number as usize];
         (lane.out, lane.port, lane.stage) = (out, port as u8, Stage::Asking);
-        if !PLAIN {
-            self.fabric.turns[number as usize].class = class;
-        }
         self.lines.routed.put(number);
     }
 
     /// A packet whose head is at its first switch keeps its waypoint or leaves it out, by how much is before it on both ways:
     /// on the channels by which they leave the switch, and in the buffers behind (UGAL-L: Kim et al. 2008, section 4.2).
-    fn choose_way(&mut self, switch: u32, head: Flit) {
-        let Packet { waypoint, destination, .. } = self.packets[head >> PACKET];
+    fn choose_way(&mut self, switch: u32, number: u32) {
+        let destination = self.packets.way(number).destination;
+        let waypoint = self.packets.rest(number).waypoint;
         let fabric = &self.fabric;
         let outputs = fabric.switches[switch as usize].first_output;
         let load = |port: u16| fabric.load(fabric.outputs[(outputs + u32::from(port)) as usize].channel);
         let mut before = |target: u32| load(self.routes.port(switch, target, &mut self.stream, load));
         let (straight, detour) = (before(destination), before(waypoint));
-        let packet = &mut self.packets[head >> PACKET];
-        packet.is_open = false;
+        let rest = self.packets.rest_mut(number);
+        rest.is_open = false;
         if straight <= DETOUR * detour {
-            packet.waypoint = DIRECT;
+            rest.waypoint = DIRECT;
         }
     }
 
@@ -208,7 +208,7 @@ impl Wormhole {
     pub(super) fn move_from<const PLAIN: bool>(&mut self, number: u32, cycle: u64) {
         if !PLAIN {
             let turn = self.turn_of::<PLAIN>(cycle, self.description.pipeline.switch_allocation);
-            self.fabric.turns[number as usize].cycle = turn;
+            self.fabric.turns[number as usize] = turn;
         }
         let lane = &mut self.fabric.lanes[number as usize];
         lane.stage = Stage::Moving;

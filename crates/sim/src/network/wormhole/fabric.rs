@@ -4,9 +4,9 @@
 //! last, in order of the nodes. A lane's number is its channel's, times a power of two, and its own. So the lanes that
 //! lead into a switch have successive numbers; a lane's *place* is its number among them.
 
-use super::bits::first_from;
 use super::error::WormholeError;
 use super::flit::Flit;
+use crate::network::bits::first_from;
 use crate::network::topology::{Channel as Wire, ChannelId, Device, Topology};
 
 /// Ports of a switch on one side, at most: one word of bits.
@@ -27,8 +27,9 @@ pub(super) struct Fabric {
     /// Lanes as those see them that send into them, and, of lanes that lead into switches, as these see them.
     pub(super) entries: Vec<Entry>,
     pub(super) lanes: Vec<Lane>,
-    /// What only some networks need of a lane that leads into a switch, and of a channel.
-    pub(super) turns: Vec<Turn>,
+    /// What only some networks need: of a lane that leads into a switch, in which cycles its front asks for what takes
+    /// several; and of a channel.
+    pub(super) turns: Vec<u16>,
     loads: Vec<Load>,
     /// The channel that each node sends into.
     pub(super) injection: Vec<u32>,
@@ -127,7 +128,8 @@ pub(super) struct Entry {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(16))]
 pub(super) struct Lane {
-    /// The output lane that the packet at the front has; before it has one, the first of the channel that it asks at.
+    /// The output lane that the packet at the front has; before it has one, that of the channel that it asks at whose number
+    /// within the channel is the class that it asks for.
     pub(super) out: u32,
     /// The flit at the front, so that a lane that has no other does not touch the ring of those behind it.
     pub(super) front: Flit,
@@ -140,15 +142,6 @@ pub(super) struct Lane {
     /// Round-robin state: the output port and which of its lanes it accepted last.
     accepted_port: u8,
     accepted: u8,
-}
-
-/// What a network of several classes, or with stages of several cycles, needs of a lane.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Turn {
-    /// In which cycles its front asks for what takes several.
-    pub(super) cycle: u16,
-    /// The class of the output lane.
-    pub(super) class: u8,
 }
 
 /// A flit that is sent from a lane into another.
@@ -200,7 +193,7 @@ impl Fabric {
                 channels.len() << shift
             ],
             lanes: vec![EMPTY; switch_channels << shift],
-            turns: vec![Turn::default(); switch_channels << shift],
+            turns: vec![0; switch_channels << shift],
             loads: vec![Load::default(); channels.len()],
             flits: vec![0; switch_channels << shift << ring_shift],
             injection: injection(topology, &numbers)?,

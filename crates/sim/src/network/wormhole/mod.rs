@@ -12,7 +12,6 @@
 //! they lead to, so that what a switch looks at lies together.
 
 mod ahead;
-mod bits;
 mod channel_allocation;
 mod cycle;
 mod error;
@@ -22,6 +21,7 @@ mod grants;
 mod line;
 mod lines;
 mod messages;
+mod packets;
 mod requests;
 mod routes;
 mod senders;
@@ -32,15 +32,15 @@ pub use error::WormholeError;
 
 use pio_machine::{Allocator, Arbitration, Choice, Link, Reuse, Wormhole as Description};
 
-use crate::kernel::{Model, Slab, Stream, Time};
+use crate::kernel::{Model, Stream, Time};
+use crate::network::bits::Active;
 use crate::network::carrier::{Delivery, MessageId, Network};
 use crate::network::topology::Topology;
-use bits::Active;
 use fabric::Fabric;
-use flit::Packet;
 use grants::Grants;
 use lines::Lines;
 use messages::Messages;
+use packets::Packets;
 use requests::Requests;
 use routes::Routes;
 use senders::Senders;
@@ -59,14 +59,15 @@ pub struct Wormhole {
     /// Whether the nodes have put in their flits of this cycle.
     is_injected: bool,
     fabric: Fabric,
-    packets: Slab<Packet>,
+    packets: Packets,
     messages: Messages,
     senders: Senders,
     requests: Box<Requests>,
     /// For each channel and class, the places of the lanes at its sender whose heads ask for one of its lanes.
     wanting: Vec<u64>,
-    /// Words for each.
+    /// Words for each, and for all classes of a channel.
     words: usize,
+    words_of_channel: usize,
     /// Channels whose lanes are free and asked for, and switches with flits that may cross them.
     allocating: Active,
     switching: Active,
@@ -78,7 +79,7 @@ pub struct Wormhole {
     classes: Vec<u64>,
     /// Lanes into which a tail was sent in this cycle: nobody may have them before the next one.
     released: Vec<u32>,
-    /// Whether nothing is out of the ordinary: one class, each in turn, stages of one cycle, and
+    /// Whether nothing is out of the ordinary: no waypoints, each in turn, stages of one cycle, and
     /// nobody looks at how full lanes are. What is done for each flit is compiled for that by itself.
     is_plain: bool,
 }
@@ -126,12 +127,13 @@ impl Wormhole {
             cycle_time,
             now: 0,
             is_injected: false,
-            packets: Slab::new(),
+            packets: Packets::new(),
             messages: Messages::new(),
             senders: Senders::new(nodes as usize),
             requests: Requests::new(),
             wanting: vec![0; fabric.channels.len() * needed as usize * words],
             words,
+            words_of_channel: needed as usize * words,
             allocating: Active::none_of(fabric.channels.len()),
             switching: Active::none_of(fabric.switches.len()),
             grants: Grants::among(words),
@@ -140,7 +142,7 @@ impl Wormhole {
             description: description.clone(),
             classes: (0..needed).map(|class| class_lanes(class, needed, found)).collect(),
             released: Vec::new(),
-            is_plain: needed == 1
+            is_plain: !topology.has_waypoints()
                 && description.allocator == Allocator::Islip
                 && description.arbitration == Arbitration::RoundRobin
                 && description.reuse == Reuse::TailSent

@@ -7,8 +7,8 @@ use pio_machine::Choice;
 use crate::kernel::Stream;
 use crate::network::topology::{Device, Topology};
 
-/// A table of more entries would not pay: routes are worked out anew instead.
-const MOST_ENTRIES: usize = 1 << 25;
+/// A table of more entries would not pay, as each look at it would wait for memory: routes are worked out anew instead.
+const MOST_ENTRIES: usize = 1 << 21;
 
 /// Entries from here on are numbers of sets of ports, others are ports.
 const SETS: u16 = 1 << 15;

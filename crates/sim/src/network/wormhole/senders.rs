@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::bits::Active;
 use super::fabric::NO_LANE;
 use super::messages::NONE;
+use crate::network::bits::Active;
 
 /// A node as a sender.
 #[derive(Clone, Copy, Debug)]

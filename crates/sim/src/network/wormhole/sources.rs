@@ -3,11 +3,12 @@
 use pio_machine::Choice;
 
 use super::Wormhole;
-use super::bits::first_from;
 use super::fabric::NO_LANE;
-use super::flit::{DIRECT, HEAD, PACKET, Packet, TAIL};
+use super::flit::{HEAD, PACKET, TAIL};
 use super::messages::NONE;
+use super::packets::{DIRECT, Rest, Way};
 use super::senders::Sender;
+use crate::network::bits::first_from;
 
 impl Wormhole {
     /// Every node that can puts in a flit.
@@ -44,13 +45,13 @@ impl Wormhole {
             return self.senders.active.remove(node);
         }
         let Sender { packet, left, lane, .. } = self.senders.at[node];
-        let flits = self.packets[packet].flits;
-        let lane = if lane == NO_LANE { self.free_lane(node, flits) } else { lane };
+        let is_head = lane == NO_LANE;
+        let lane = if is_head { self.free_lane(node, left) } else { lane };
         if lane == NO_LANE || self.fabric.entries[lane as usize].credits == 0 {
             return self.senders.active.remove(node);
         }
         let mut flit = packet << PACKET;
-        if left == flits {
+        if is_head {
             flit |= HEAD;
             self.fabric.take(lane, NO_LANE);
         }
@@ -90,8 +91,8 @@ impl Wormhole {
         let is_open = waypoint.is_some() && self.topology.may_leave_out_waypoint();
         let waypoint = waypoint.unwrap_or(DIRECT);
         let flits = self.description.flits(bytes) as u32;
-        let packet = Packet { message, destination: to, waypoint, is_open, flits, age };
-        let number = self.packets.insert(packet);
+        let rest = (!self.is_plain).then_some(Rest { waypoint, is_open, flits, age });
+        let number = self.packets.insert(Way { message, destination: to }, rest);
         let source = &mut self.senders.at[node];
         (source.packet, source.left) = (number, flits);
         if is_last {

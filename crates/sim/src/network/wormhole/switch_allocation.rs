@@ -3,10 +3,10 @@
 use pio_machine::{Allocator, Arbitration};
 
 use super::Wormhole;
-use super::bits::{Bits, first_from};
 use super::fabric::{Sent, Stage};
 use super::flit::TAIL;
 use super::requests::{PORTS, Requests};
+use crate::network::bits::{Bits, first_from};
 
 /// Who is not matched yet at a switch.
 struct Unmatched {
@@ -113,7 +113,7 @@ impl Wormhole {
         let turn = self.turn_of::<PLAIN>(self.now, self.description.pipeline.switch_allocation);
         let is_in_turn = |lane: &usize| {
             let number = self.fabric.lane(channel, *lane);
-            self.fabric.turns[number as usize].cycle == turn
+            self.fabric.turns[number as usize] == turn
         };
         Bits(ready).filter(is_in_turn).fold(0, |lanes, lane| lanes | 1 << lane)
     }
@@ -121,7 +121,7 @@ impl Wormhole {
     /// Of two lanes of an input that want the same output, the one with the older packet stands for both.
     fn prefer_older(&mut self, channel: usize, input: usize, output: usize, lane: usize) {
         let rival = usize::from(self.requests.lane[input][output]);
-        let age = |lane: usize| self.front_packet(self.fabric.lane(channel, lane)).age;
+        let age = |lane: usize| self.front_rest(self.fabric.lane(channel, lane)).age;
         if age(lane) < age(rival) {
             self.requests.lane[input][output] = lane as u8;
         }
@@ -192,7 +192,7 @@ impl Wormhole {
     /// The age of the packet that an input has for an output.
     fn age(&self, unmatched: &Unmatched, input: usize, output: usize) -> u64 {
         let lane = usize::from(self.requests.lane[input][output]);
-        self.front_packet(self.fabric.lane(unmatched.first_channel + input, lane)).age
+        self.front_rest(self.fabric.lane(unmatched.first_channel + input, lane)).age
     }
 
     /// An input that is matched with an output sends the flit that it has for it, when the stage is over. Only the first

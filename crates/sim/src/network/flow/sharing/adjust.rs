@@ -161,11 +161,12 @@ impl Sharing {
         if self.rising == 0 && stayed > 0 {
             // Most of what is queued was for flows that stay now.
             let (channels, capacity) = (&mut self.channels, self.capacity);
-            self.queue.keep(|number| {
+            let level = |number: u32| {
                 let channel = &mut channels[number as usize];
                 channel.queued = channel.due(capacity);
                 channel.queued
-            });
+            };
+            self.queue.keep(level, |number| self.slots.channel(number));
         }
     }
 }

@@ -14,18 +14,22 @@ mod hold_up;
 mod minima;
 mod queue;
 mod refill;
+mod slots;
 
 use super::routes::Share;
 use crossings::Crossings;
 pub(super) use hold_up::HeldUp;
 use queue::{Level, Queue};
 use refill::Refill;
+use slots::Slots;
 
 /// Flows, channels, and who crosses what.
 #[derive(Debug)]
 pub(super) struct Sharing {
     /// Bytes a picosecond of each channel.
     capacity: f64,
+    /// The channels that flows cross. In all that follows, channels go by their slots.
+    slots: Slots,
     /// By channel: the flows that cross it.
     members: Vec<Vec<Member>>,
     channels: Vec<Channel>,
@@ -39,6 +43,8 @@ pub(super) struct Sharing {
     usually_opened: f64,
     /// The lowest rate of a flow that went.
     lowest_removed: f64,
+    /// What the flow that is added crosses: kept for its room.
+    way: Vec<Share>,
     /// New flows, and channels of flows that came or went.
     added: Vec<u32>,
     touched: Vec<u32>,
@@ -114,9 +120,10 @@ impl Flow {
     }
 }
 
-impl Sharing {
-    pub(super) fn new(channels: usize, capacity: f64) -> Sharing {
-        let channel = Channel {
+impl Channel {
+    /// No flow crosses it.
+    fn empty(capacity: f64) -> Channel {
+        Channel {
             left: capacity,
             weight: 0.0,
             open: 0,
@@ -126,23 +133,31 @@ impl Sharing {
             queued: Level::NEVER,
             reached: 0,
             is_crossed: false,
-        };
+        }
+    }
+}
+
+impl Sharing {
+    /// Of so many channels, each of this many bytes a picosecond.
+    pub(super) fn new(channels: usize, capacity: f64) -> Sharing {
         Sharing {
             capacity,
-            members: vec![Vec::new(); channels],
-            channels: vec![channel; channels],
+            slots: Slots::of(channels),
+            members: Vec::new(),
+            channels: Vec::new(),
             flows: Vec::new(),
             crossings: Crossings::default(),
             free: Vec::new(),
             settlings: 0,
             usually_opened: 0.0,
             lowest_removed: f64::INFINITY,
+            way: Vec::new(),
             added: Vec::new(),
             touched: Vec::new(),
             open: Vec::new(),
             rising: 0,
             crossed: Vec::new(),
-            queue: Queue::new(channels),
+            queue: Queue::default(),
             refill: Refill::default(),
         }
     }
@@ -156,8 +171,16 @@ impl Sharing {
             self.flows.len() as u32 - 1
         });
         self.flows[flow as usize] = new;
-        self.crossings.set(flow, shares);
-        for (hop, Share { channel, weight }) in (0..).zip(shares.iter().copied()) {
+        self.way.clear();
+        for Share { channel, weight } in shares.iter().copied() {
+            self.way.push(Share { channel: self.slots.take(channel), weight });
+        }
+        self.crossings.set(flow, &self.way);
+        for (hop, Share { channel, weight }) in (0..).zip(self.way.iter().copied()) {
+            if channel as usize == self.channels.len() {
+                self.channels.push(Channel::empty(self.capacity));
+                self.members.push(Vec::new());
+            }
             let members = &mut self.members[channel as usize];
             self.crossings.set_place(flow, hop, members.len() as u32);
             members.push(Member { flow, hop });
@@ -187,7 +210,8 @@ impl Sharing {
             }
             let channel = &mut self.channels[number as usize];
             if members.is_empty() {
-                (channel.left, channel.total) = (self.capacity, 0.0);
+                *channel = Channel::empty(self.capacity);
+                self.slots.leave(number);
             } else {
                 channel.left += weight * rate;
                 channel.total -= weight;
@@ -200,7 +224,7 @@ impl Sharing {
 
     /// How many flows cross a channel, parts of flows counted as such.
     pub(super) fn load(&self, channel: u32) -> f64 {
-        self.channels[channel as usize].total
+        self.slots.get(channel).map_or(0.0, |slot| self.channels[slot as usize].total)
     }
 
     /// Bytes a picosecond of a flow that is settled.
@@ -218,7 +242,7 @@ impl Sharing {
         let before = changed.len();
         let flows = self.flows.len() - self.free.len();
         let opened = self.usually_opened.max(self.added.len() as f64);
-        if is_due || opened * OPENING_COSTS > (flows + self.channels.len()) as f64 {
+        if is_due || opened * OPENING_COSTS > (flows + self.slots.all_channels()) as f64 {
             let from = if is_due { 0.0 } else { self.lowest_change() };
             self.refill(from, changed);
             self.opened(changed.len() - before);

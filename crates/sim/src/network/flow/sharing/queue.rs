@@ -6,7 +6,7 @@ pub(super) struct Level(u64);
 
 /// A heap in which every channel is once at most and can be moved, as levels change far more often than channels are
 /// looked at. Four entries below each: less deep, and together in memory.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Queue {
     heap: Vec<(Level, u32)>,
     /// By channel: where it is in the heap.
@@ -30,11 +30,6 @@ impl Level {
 }
 
 impl Queue {
-    /// Of channels up to this number; none is in it.
-    pub(super) fn new(channels: usize) -> Queue {
-        Queue { heap: Vec::new(), places: vec![NOWHERE; channels] }
-    }
-
     /// The lowest level, and a channel that has it: which of several follows from what was done before.
     pub(super) fn first(&self) -> Option<(Level, u32)> {
         self.heap.first().copied()
@@ -42,6 +37,9 @@ impl Queue {
 
     /// Puts in or moves a channel.
     pub(super) fn set(&mut self, channel: u32, level: Level) {
+        if channel as usize >= self.places.len() {
+            self.places.resize(channel as usize + 1, NOWHERE);
+        }
         let place = self.places[channel as usize] as usize;
         match self.heap.get(place) {
             Some((before, _)) if *before < level => self.sink(place, (level, channel)),
@@ -63,8 +61,9 @@ impl Queue {
         }
     }
 
-    /// Keeps those channels that have a level.
-    pub(super) fn keep(&mut self, mut level: impl FnMut(u32) -> Level) {
+    /// Keeps those channels that have a level. From then on, of several that have the same the one of the lowest `number` is
+    /// before the others.
+    pub(super) fn keep(&mut self, mut level: impl FnMut(u32) -> Level, number: impl Fn(u32) -> u32) {
         for (_, channel) in &self.heap {
             self.places[*channel as usize] = NOWHERE;
         }
@@ -74,7 +73,7 @@ impl Queue {
             *before != Level::NEVER
         });
         // In order, they are a heap.
-        entries.sort_unstable();
+        entries.sort_unstable_by_key(|(level, channel)| (*level, number(*channel)));
         for (place, (_, channel)) in entries.iter().enumerate() {
             self.places[*channel as usize] = place as u32;
         }
@@ -128,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_lowest_is_first_after_any_change() {
-        let mut queue = Queue::new(50);
+        let mut queue = Queue::default();
         let mut naive = std::collections::BTreeMap::new();
         let mut state = 1_u64;
         for _ in 0..3000 {

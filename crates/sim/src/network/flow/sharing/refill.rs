@@ -4,6 +4,7 @@
 //! those left: when a channel will be full only moves up, and is reckoned anew when it comes first.
 
 use super::minima::Minima;
+use super::slots::Slots;
 use super::{Channel, Flow, ROUNDING, Sharing};
 
 /// What is needed during a filling: kept for its room.
@@ -11,7 +12,7 @@ use super::{Channel, Flow, ROUNDING, Sharing};
 pub(super) struct Refill {
     /// By channel: together, as every flow that stays changes those of all channels that it crosses.
     loads: Vec<Load>,
-    /// The channels that flows cross, and when each will be full at the earliest.
+    /// The channels that flows cross which have no rate yet, and when each will be full at the earliest.
     crossed: Vec<u32>,
     full: Minima,
     /// Flows that a channel has just filled up for.
@@ -64,7 +65,7 @@ impl Sharing {
             // What the flows that went leave of their channels is known.
             return;
         }
-        self.refill.start();
+        self.refill.start(&self.slots);
         let mut level = 0.0_f64;
         while rising > 0 {
             let (number, full_at) = self.refill.first_full();
@@ -165,14 +166,11 @@ impl Refill {
     }
 
     /// Finds out when each channel will be full.
-    fn start(&mut self) {
-        self.crossed.clear();
-        for (number, load) in (0..).zip(&self.loads) {
-            if load.weight > ROUNDING {
-                self.crossed.push(number);
-            }
-        }
-        self.full.fill(self.crossed.iter().map(|channel| self.loads[*channel as usize].full_at()));
+    fn start(&mut self, slots: &Slots) {
+        let Refill { loads, crossed, full, .. } = self;
+        crossed.clear();
+        crossed.extend(slots.in_order().filter(|slot| loads[*slot as usize].weight > ROUNDING));
+        full.fill(crossed.iter().map(|channel| loads[*channel as usize].full_at()));
     }
 
     /// Takes out the channel that is full first, and gives the level at which it is.

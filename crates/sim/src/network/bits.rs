@@ -1,4 +1,4 @@
-//! Sets as bits of words: how allocators know who asks.
+//! Sets as bits of words: how allocators know who asks, and who has something to do.
 
 /// The bits that are set, ascending.
 pub(super) struct Bits(pub(super) u64);
@@ -49,7 +49,7 @@ pub(super) fn only_member(words: &[u64]) -> Option<usize> {
     found
 }
 
-/// A set of indices: which switches, channels or nodes have something to do in this cycle.
+/// A set of indices: which switches, channels or nodes have something to do.
 #[derive(Debug)]
 pub(super) struct Active {
     words: Vec<u64>,
@@ -83,6 +83,12 @@ impl Active {
         self.groups.iter().all(|group| *group == 0)
     }
 
+    /// All members, ascending.
+    pub(super) fn iter(&self) -> impl Iterator<Item = usize> {
+        let words = (0..self.groups()).flat_map(|group| self.words(group));
+        words.flat_map(|word| self.members(word))
+    }
+
     /// How many groups of 64 words there are.
     pub(super) fn groups(&self) -> usize {
         self.groups.len()
@@ -109,6 +115,15 @@ mod tests {
         assert_eq!(first_from(0b1010, 2), 3);
         assert_eq!(first_from(0b1010, 4), 1);
         assert_eq!(first_from(1 << 63, 63), 63);
+    }
+
+    #[test]
+    fn members_come_in_order() {
+        let mut active = Active::none_of(10_000);
+        assert!(active.is_empty());
+        [9_999, 0, 4_096, 63, 64, 70].into_iter().for_each(|index| active.insert(index));
+        [70, 4_096].into_iter().for_each(|index| active.remove(index));
+        assert_eq!(active.iter().collect::<Vec<_>>(), [0, 63, 64, 9_999]);
     }
 
     #[test]
