@@ -600,7 +600,8 @@ fn a_finding_names_files_that_were_never_opened() {
         stat
     };
     let found = Explanation::of(&tables, (0..2000).map(asked));
-    let storm = found.findings.iter().find(|finding| finding.kind == Kind::MetadataStorm).expect("2000 calls");
+    let storm =
+        found.findings.iter().find(|finding| finding.kind == Kind::MetadataStorm).expect("2000 calls");
     let paths: Vec<_> = storm.files.iter().map(|file| found.path(file.id)).collect();
     assert_eq!(paths, [Some("/etc/missing")]);
     assert!(found.files.is_empty(), "no file was used");
