@@ -21,6 +21,15 @@ if not GLIBC:
         "recorder is loaded into programs by glibc's loader, and stands for glibc's functions"
     )
 
+# Said before maturin's hooks: they would download a Rust that the command and the library are not compiled with.
+COMPILERS = {
+    "cargo": "Rust 1.90 or newer (rustup installs it)",
+    (os.environ.get("CC") or "cc").split()[0]: "a C compiler (gcc, for one)",
+}
+LACKING = [what for program, what in COMPILERS.items() if not shutil.which(program)]
+if LACKING:
+    sys.exit(f"Pioscope is compiled with {' and '.join(LACKING)}, not found on the PATH; its wheels need no compiler")
+
 import maturin
 from maturin import get_requires_for_build_editable, get_requires_for_build_sdist, get_requires_for_build_wheel
 
@@ -71,7 +80,9 @@ def collect():
     """Compiles the command and the library, and puts them where maturin takes a wheel's data from."""
     shutil.rmtree(DATA, ignore_errors=True)
     packages = ["--package", "pio-cli", "--package", "pio-mpiio"]
-    subprocess.run(["cargo", "build", "--profile", "dist", *packages], cwd=ROOT, check=True)
+    built = subprocess.run(["cargo", "build", "--profile", "dist", *packages], cwd=ROOT, check=False)
+    if built.returncode != 0:
+        sys.exit("cargo could not compile Pioscope: its message is above")
     for name, place in INSTALLED.items():
         folder = DATA / place
         folder.mkdir(parents=True)

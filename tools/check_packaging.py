@@ -1,7 +1,7 @@
 """Reads each recipe of packaging/ with the tool that it is for, where a registry has that tool: the conda recipe is rendered by
 rattler-build, the Dockerfile linted by hadolint, the module loaded by Lmod (of Debian; else parsed by luac). Of Spack's recipe
-and Apptainer's definition only the form is checked. Each must speak of the version that Cargo.toml has. `make test-packaging`
-installs what comes from PyPI.
+and Apptainer's definition only the form is checked. None is built: no registry of packages has what each is built from. Each
+must speak of the version that Cargo.toml has. `make test-packaging` installs what comes from PyPI.
 """
 
 import ast
@@ -35,13 +35,13 @@ def conda():
 
     recipe = Stage0Recipe.from_file(PACKAGING / "conda/recipe.yaml")
     rendered = recipe.render(VariantConfig())
-    return f"rendered by rattler-build, {len(rendered)} variant"
+    return f"rendered by rattler-build, {len(rendered)} variant; not built: that needs conda's channels"
 
 
 def dockerfile():
     hadolint = Path(sys.executable).with_name("hadolint")
     run([hadolint, PACKAGING / "container/Dockerfile"])
-    return "hadolint finds nothing"
+    return "read by hadolint, which finds nothing; not built: that needs an image from elsewhere"
 
 
 def lmod():

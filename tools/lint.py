@@ -52,7 +52,9 @@ def dead_links(page, lines):
             if re.match(r"[a-z]+:", target):
                 continue
             file = (page.parent / path).resolve() if path else page
-            if not file.exists() or (heading and heading not in headings(file)):
+            # A folder is a page of the site by its README alone.
+            is_page = (file / "README.md").exists() if file.is_dir() else file.exists()
+            if not is_page or (heading and heading not in headings(file)):
                 yield number, target
 
 

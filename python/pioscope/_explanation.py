@@ -149,7 +149,7 @@ class Explanation:
         moved = {"read": rate["read_bytes_per_s"], "written": rate["written_bytes_per_s"]}
         amounts = {name: values for name, values in moved.items() if any(values)}
         title = f"Data rate of {shortened(self._native.job)}"
-        return _plots.steps(ax, [*rate["start_s"][:1], *ends], amounts, title, ("time, s", "bytes a second"))
+        return _plots.rates(ax, [*rate["start_s"][:1], *ends], amounts, title)
 
     def plot_findings(self, ax: Axes | None = None) -> Axes:
         """What the findings cost of the run, as bars; those whose cost is not known are left out. Needs matplotlib."""

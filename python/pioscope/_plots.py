@@ -24,20 +24,25 @@ def bars(ax: Axes | None, amounts: Mapping[str, float], title: str, unit: str) -
     ax = _axes(ax)
     ax.barh(list(amounts), list(amounts.values()))
     ax.invert_yaxis()
-    ax.set_title(title)
+    ax.set_title(title, wrap=True)
     ax.set_xlabel(unit)
+    if not amounts:
+        ax.set(xticks=[], yticks=[])
+        ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center")
     return ax
 
 
-def steps(ax: Axes | None, edges: Sequence[float], amounts: Mapping[str, Sequence[float]], title: str,
-          axes: tuple[str, str]) -> Axes:
-    """Amounts that hold from one edge to the next, a line for every name."""
+def rates(ax: Axes | None, edges_s: Sequence[float], amounts: Mapping[str, Sequence[float]], title: str) -> Axes:
+    """Bytes a second that hold from one edge to the next, a line for every name."""
     ax = _axes(ax)
+    from matplotlib.ticker import EngFormatter
+
     for name, values in amounts.items():
-        ax.stairs(list(values), list(edges), label=name)
-    ax.set_title(title)
-    ax.set_xlabel(axes[0])
-    ax.set_ylabel(axes[1])
+        ax.stairs(list(values), list(edges_s), label=name)
+    ax.set_title(title, wrap=True)
+    ax.set_xlabel("time, s")
+    ax.set_ylabel("data rate")
+    ax.yaxis.set_major_formatter(EngFormatter("B/s"))
     if amounts:
         ax.legend()
     return ax

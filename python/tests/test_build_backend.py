@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -25,6 +26,24 @@ class BuildBackend(unittest.TestCase):
         self.assertNotEqual(outcome.returncode, 0)
         self.assertTrue(outcome.stderr.startswith("Pioscope needs Linux with the GNU C library"), outcome.stderr)
         self.assertEqual(len(outcome.stderr.splitlines()), 1, outcome.stderr)
+
+    def test_missing_compilers_are_named_in_a_sentence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertIn("with Rust 1.90 or newer (rustup installs it) and a C compiler", without(folder))
+            cargo = Path(folder, "cargo")
+            cargo.touch()
+            cargo.chmod(0o755)
+            self.assertIn("with a C compiler (gcc, for one), not found", without(folder))
+
+
+def without(path):
+    """What is said where only the programs of this folder are found."""
+    outcome = subprocess.run(
+        [sys.executable, "-c", "import build_backend"], cwd=TOOLS, env={"PATH": path}, capture_output=True, text=True
+    )
+    assert outcome.returncode != 0
+    assert len(outcome.stderr.splitlines()) == 1, outcome.stderr
+    return outcome.stderr
 
 
 if __name__ == "__main__":

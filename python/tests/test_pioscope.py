@@ -184,8 +184,9 @@ class Module(unittest.TestCase):
         self.assertEqual(len(copy.copy(self.trace)), len(self.trace))
 
     def test_what_is_wrong_is_named(self):
-        with self.assertRaisesRegex(pioscope.Error, "nowhere.pio"):
+        with self.assertRaisesRegex(pioscope.Error, "nowhere.pio") as raised:
             pioscope.open(self.folder / "nowhere.pio")
+        self.assertEqual(str(raised.exception).count("No such file"), 1)
         (self.folder / "wrong.pio").write_bytes(b"no trace")
         with self.assertRaisesRegex(pioscope.Error, "wrong.pio"):
             pioscope.open(self.folder / "wrong.pio")

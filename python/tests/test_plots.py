@@ -4,6 +4,7 @@ import sys
 from unittest import mock
 
 import pioscope
+from pioscope import _plots
 from support import InFolder, needs
 
 
@@ -34,6 +35,7 @@ class Plots(InFolder):
         moved = sum(rate * (end - start) for rate, start, end in zip(values, edges, edges[1:]))
         written = sum(row["written_bytes"] for row in self.explanation.processes.to_pylist())
         self.assertAlmostEqual(moved, written, delta=written / 1e6)
+        self.assertEqual(axes.yaxis.get_major_formatter()(2.5e7), "25 MB/s")
 
     def test_findings_have_a_bar_each_on_the_users_own_axes(self):
         from matplotlib.figure import Figure
@@ -44,6 +46,11 @@ class Plots(InFolder):
         known = [finding.lost_s for finding in self.explanation.findings if finding.lost_s is not None]
         self.assertEqual([bar.get_width() for bar in axes.patches], known)
         self.assertGreater(len(known), 0)
+
+    def test_without_findings_there_is_no_scale_of_costs(self):
+        axes = _plots.bars(None, {}, "What costs time", "s")
+        self.assertEqual([text.get_text() for text in axes.texts], ["none"])
+        self.assertEqual([*axes.get_xticks(), *axes.get_yticks()], [])
 
     def test_without_matplotlib_it_is_named(self):
         with mock.patch.dict(sys.modules, {"matplotlib": None}):

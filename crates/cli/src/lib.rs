@@ -147,7 +147,8 @@ pub fn main() -> ExitCode {
 }
 
 /// An error and its causes, each once: some errors already say their cause in their own words.
-fn one_line(error: &anyhow::Error) -> String {
+#[must_use]
+pub fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if line.is_empty() {

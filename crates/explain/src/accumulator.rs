@@ -1,6 +1,8 @@
 //! The one pass over a trace.
 
-use pio_trace::{Event, Layer, Tables};
+use std::collections::BTreeSet;
+
+use pio_trace::{Event, FileId, Layer, Tables};
 
 use crate::classes;
 use crate::explanation::Explanation;
@@ -50,14 +52,27 @@ impl<'a> Accumulator<'a> {
     /// What they amount to.
     pub fn finish(mut self) -> Explanation {
         self.evidence.end();
+        let tables = self.totals.tables;
         let mut explanation = self.totals.finish();
         explanation.findings = self.evidence.finish(explanation.duration_ns, &explanation.io_time);
         explanation.findings.extend(striping::findings(&explanation.files, explanation.duration_ns));
         findings::sort(&mut explanation.findings);
+        explanation.other_files = other_files(&explanation, tables);
         explanation.mpi_io = self.evidence.collectives.time();
         explanation.rhythm = self.activity.finish(explanation.duration_ns);
         (explanation.marked, explanation.call_sites) = self.marks.finish();
         explanation.purposes = classes::classify(&mut explanation.files);
         explanation
     }
+}
+
+/// Paths of the files that findings name and that were never opened.
+fn other_files(explanation: &Explanation, tables: &Tables) -> Vec<(FileId, String)> {
+    let named: BTreeSet<FileId> =
+        explanation.findings.iter().flat_map(|finding| &finding.files).map(|file| file.id).collect();
+    named
+        .into_iter()
+        .filter(|&id| explanation.path(id).is_none())
+        .filter_map(|id| Some((id, tables.files.get(id.index())?.path.clone())))
+        .collect()
 }

@@ -83,8 +83,9 @@ pub struct Explanation {
     pub findings: Vec<Finding>,
     /// Findings whose change gains nothing by what was predicted: they are no advice.
     pub not_advised: Vec<Finding>,
-    /// Files that findings from counters name, and the trace does not have, in order of their ids.
-    pub counted_files: Vec<(FileId, String)>,
+    /// Paths of files that findings name and `files` does not have, in order of their ids: files of which only names were
+    /// used, and those that only counters know.
+    pub other_files: Vec<(FileId, String)>,
     /// Bursts, cycles and phases.
     pub rhythm: Rhythm,
     /// What the program marked.
@@ -124,9 +125,10 @@ impl Explanation {
             files: self.traced(counted),
             kinds: self.findings.iter().chain(&self.not_advised).map(|finding| finding.kind).collect(),
         };
-        let mut ids: HashMap<&str, FileId> =
-            self.files.iter().map(|file| (file.path.as_str(), file.file)).collect();
-        let mut next = self.files.iter().map(|file| file.file.0.saturating_add(1)).max().unwrap_or(0);
+        let known = self.files.iter().map(|file| (file.path.as_str(), file.file));
+        let others = self.other_files.iter().map(|(id, path)| (path.as_str(), *id));
+        let mut ids: HashMap<&str, FileId> = known.chain(others).collect();
+        let mut next = ids.values().map(|id| id.0.saturating_add(1)).max().unwrap_or(0);
         let mut fresh: Vec<(FileId, String)> = Vec::new();
         let by_rank: HashMap<i64, ProcessId> =
             self.processes.iter().filter_map(|one| Some((i64::from(one.rank?), one.process))).collect();
@@ -144,7 +146,7 @@ impl Explanation {
         let more = counters::findings(counted, &covered, &mut names);
         self.findings.extend(more);
         findings::sort(&mut self.findings);
-        self.counted_files = fresh;
+        self.other_files.extend(fresh);
     }
 
     /// Files whose reads and writes are events, all but a few.
@@ -170,9 +172,11 @@ impl Explanation {
     pub fn path(&self, id: FileId) -> Option<&str> {
         let of_trace =
             || Some(self.files[self.files.binary_search_by_key(&id, |file| file.file).ok()?].path.as_str());
-        let counted =
-            || Some(&self.counted_files[self.counted_files.binary_search_by_key(&id, |file| file.0).ok()?].1);
-        of_trace().or_else(|| counted().map(String::as_str))
+        let other = || {
+            let index = self.other_files.binary_search_by_key(&id, |file| file.0).ok()?;
+            Some(self.other_files[index].1.as_str())
+        };
+        of_trace().or_else(other)
     }
 
     /// The line of the program that a finding or a phase names.

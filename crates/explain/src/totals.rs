@@ -33,7 +33,7 @@ const FILE_SYSTEM_WRITE: usize = 3;
 
 /// Counts events, in order of their start.
 pub(crate) struct Totals<'a> {
-    tables: &'a Tables,
+    pub(crate) tables: &'a Tables,
     /// Of what processes share, and of what each has for itself.
     in_turn: [InTurn; 2],
     events: u64,
@@ -327,7 +327,7 @@ impl<'a> Totals<'a> {
             apart,
             findings: Vec::new(),
             not_advised: Vec::new(),
-            counted_files: Vec::new(),
+            other_files: Vec::new(),
             rhythm: Rhythm::default(),
             marked: Marked::default(),
             call_sites: Vec::new(),

@@ -14,7 +14,7 @@ use crate::marked::MarkedName;
 /// Displayed, it is the benchmark's configuration of a workload (YAML).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Training {
-    /// The program.
+    /// The script, or the program.
     pub name: String,
     /// Of the files that are read.
     pub format: &'static str,
@@ -96,7 +96,7 @@ impl Training {
         let saves = save.map(|save| &marked.names[save]);
         let checkpoints = saves.map_or(0, |name| ratio(name.sum.count, name.processes.len() as u64).max(1));
         Ok(Training {
-            name: found.processes.first().map_or("", |process| &process.program_name).to_owned(),
+            name: name(found).to_owned(),
             format,
             files: files.len() as u64,
             sample_bytes: (mean as u64).saturating_sub(header).max(1),
@@ -109,6 +109,14 @@ impl Training {
             checkpoint_bytes: saves.map_or(0, |name| name.sum.moved.written.bytes / checkpoints.max(1)),
         })
     }
+}
+
+/// Of the script that was started, if the job says one (`mpiexec -n 2 python train.py`); else of the program.
+fn name(found: &Explanation) -> &str {
+    let script = found.job.split_whitespace().find_map(|word| word.rsplit('/').next()?.strip_suffix(".py"));
+    script
+        .or_else(|| found.processes.first().map(|process| process.program_name.as_str()))
+        .unwrap_or_default()
 }
 
 /// The epochs of loaders; where there are none, those that the program marks itself.
@@ -175,14 +183,18 @@ impl fmt::Display for Training {
         writeln!(f, "\nworkflow:\n  generate_data: False\n  train: True\n  checkpoint: {}", yes(saves))?;
         writeln!(f, "\ndataset:\n  data_folder: data/{name}\n  format: {}", self.format)?;
         writeln!(f, "  num_files_train: {}\n  num_samples_per_file: 1", self.files)?;
-        writeln!(f, "  record_length_bytes: {}", self.sample_bytes)?;
-        writeln!(f, "  record_length_bytes_stdev: {}", self.sample_bytes_deviation)?;
+        // Version 2.0.0 of the benchmark has other names than later ones, which ignore them.
+        for key in ["record_length_bytes", "record_length"] {
+            writeln!(f, "  {key}: {}\n  {key}_stdev: {}", self.sample_bytes, self.sample_bytes_deviation)?;
+        }
         writeln!(f, "\nreader:\n  data_loader: {framework}\n  batch_size: {}", self.batch)?;
         writeln!(f, "  read_threads: {}\n  file_shuffle: seed\n  sample_shuffle: seed", self.readers)?;
         writeln!(f, "\ntrain:\n  epochs: {}\n  computation_time: {:.6}", self.epochs, self.computation_s)?;
         if saves {
             let between = (self.epochs / self.checkpoints).max(1);
             writeln!(f, "\ncheckpoint:\n  checkpoint_folder: checkpoints/{name}")?;
+            // Of version 2.0.0 alone, which adds 24 MB of layers if they are not said to be none.
+            writeln!(f, "  model_size: {}\n  layer_parameters: []", self.checkpoint_bytes)?;
             writeln!(f, "  checkpoint_after_epoch: 1\n  epochs_between_checkpoints: {between}")?;
         }
         Ok(())

@@ -591,6 +591,23 @@ fn time_in_mpi_is_that_of_its_outermost_calls() {
 }
 
 #[test]
+fn a_finding_names_files_that_were_never_opened() {
+    let (mut tables, _) = collective_write();
+    tables.files.push(File { path: "/etc/missing".into() });
+    let asked = |number: u64| {
+        let mut stat = event(Call::Stat, 1, None, number * 10_000, 9_000);
+        stat.target = Target::Name { file: FileId(2), other: None };
+        stat
+    };
+    let found = Explanation::of(&tables, (0..2000).map(asked));
+    let storm =
+        found.findings.iter().find(|finding| finding.kind == Kind::MetadataStorm).expect("2000 calls");
+    let paths: Vec<_> = storm.files.iter().map(|file| found.path(file.id)).collect();
+    assert_eq!(paths, [Some("/etc/missing")]);
+    assert!(found.files.is_empty(), "no file was used");
+}
+
+#[test]
 fn a_damaged_block_is_left_out_and_told() {
     let (tables, events) = collective_write();
     let mut bytes = Vec::new();

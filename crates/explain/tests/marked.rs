@@ -32,6 +32,7 @@ fn training() -> (Tables, Vec<Event>) {
     let file_system = |kind: &str, mount: &str| FileSystem { kind: kind.into(), mount: mount.into() };
     let mut tables = Tables {
         processes: vec![process(0, 200 * MS), process(10 * MS, 150 * MS), process(10 * MS, 150 * MS)],
+        job: "mpiexec -n 2 python /home/ada/resnet.py --epochs 2".into(),
         mark_names: ["epoch, loader 1", "batch wait", "torch.save", "stage"].map(String::from).into(),
         file_systems: vec![file_system("lustre", "/data"), file_system("ext4", "/")],
         placements: (0..=samples).map(on).collect(),
@@ -294,6 +295,7 @@ fn files_are_counted_by_file_system() {
 #[test]
 fn a_training_program_becomes_a_workload_of_dlio() {
     let training = Training::of(&explained()).expect("a training program");
+    assert_eq!(training.name, "resnet");
     assert_eq!((training.format, training.files, training.epochs), ("npy", 8, EPOCHS));
     assert_eq!((training.sample_bytes, training.sample_bytes_deviation), (SAMPLE, 0));
     assert_eq!((training.batch, training.readers), (2, 2));
@@ -303,6 +305,9 @@ fn a_training_program_becomes_a_workload_of_dlio() {
     let text = training.to_string();
     for line in [
         "  num_files_train: 8",
+        "  record_length_bytes: 1048576",
+        "  record_length: 1048576",
+        "  model_size: 5000",
         "  batch_size: 2",
         "  computation_time: 0.010000",
         "  epochs_between_checkpoints: 2",

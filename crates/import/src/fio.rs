@@ -2,7 +2,8 @@
 //!
 //! A line is `file action`, or `file action offset length`, with a time stamp in front in version 3: microseconds since
 //! the job began (fio's own page says milliseconds; fio 3 writes microseconds). Version 2 has no times, but lines
-//! `wait` that say how long to pause. Neither says how long a call took.
+//! `wait` that say how long to pause. Neither says how long a call took. Jobs with one log (`numjobs`) append theirs one after
+//! the other, each with a first line of its own.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -34,19 +35,21 @@ pub(super) fn write_trace(
     let mut lines = Lines::new(log, path);
     let mut reading = Reading::new(path);
     while let Some((number, line)) = lines.next()? {
-        match (number, line.trim()) {
-            (1, VERSION_3) => reading.has_times = true,
-            (1, VERSION_2) | (_, "") => {}
-            (_, line) => {
+        match line.trim() {
+            VERSION_3 => reading.begin_job(true),
+            VERSION_2 => reading.begin_job(false),
+            "" => {}
+            line => {
+                if reading.jobs == 0 {
+                    reading.begin_job(false);
+                }
                 if reading.read(line)?.is_none() {
                     reading.builder.skip(|| format!("line {number} '{}'", excerpt(line)));
                 }
             }
         }
     }
-    if let Some(process) = reading.builder.process(ProcessId(0)) {
-        process.end_ns = Some(reading.now_ns);
-    }
+    reading.end_job();
     if !reading.has_times {
         let value = "none: a version 2 log has no times, but pauses (wait)".to_owned();
         reading.builder.note("times", value);
@@ -56,6 +59,9 @@ pub(super) fn write_trace(
 
 struct Reading {
     builder: Builder,
+    /// The job whose lines are being read; its number, from 1, stands for its pid.
+    process: ProcessId,
+    jobs: u32,
     has_times: bool,
     now_ns: u64,
     /// Open files, by name. A log holds as many as its job.
@@ -64,9 +70,30 @@ struct Reading {
 
 impl Reading {
     fn new(path: &Path) -> Reading {
-        let mut builder = Builder::new(path, "fio");
-        builder.add_process(0, None, "", 0);
-        Reading { builder, has_times: false, now_ns: 0, open: HashMap::new() }
+        Reading {
+            builder: Builder::new(path, "fio"),
+            process: ProcessId(0),
+            jobs: 0,
+            has_times: false,
+            now_ns: 0,
+            open: HashMap::new(),
+        }
+    }
+
+    fn begin_job(&mut self, has_times: bool) {
+        self.end_job();
+        self.jobs = self.jobs.saturating_add(1);
+        self.process = self.builder.add_process(self.jobs, None, "", 0);
+        self.has_times = has_times;
+        self.now_ns = 0;
+        self.open.clear();
+    }
+
+    fn end_job(&mut self) {
+        if let Some(process) = self.builder.process(self.process) {
+            process.command = "fio".to_owned();
+            process.end_ns = Some(self.now_ns);
+        }
     }
 
     /// None if the line is not one.
@@ -99,7 +126,7 @@ impl Reading {
         };
         let handle = handle.unwrap_or_else(|| {
             let file = self.builder.file(action.file);
-            let handle = self.builder.add_handle(file, ProcessId(0));
+            let handle = self.builder.add_handle(file, self.process);
             if call != Call::Close {
                 self.open.insert(action.file.to_owned(), handle);
             }
@@ -110,7 +137,7 @@ impl Reading {
         self.builder.push(Access {
             call,
             flags: Flags::NONE,
-            process: ProcessId(0),
+            process: self.process,
             thread: 0,
             handle: Some(handle),
             offset: has_place.then_some(action.offset),

@@ -110,6 +110,8 @@ impl Name {
 
 struct Reading {
     builder: Builder,
+    /// Jobs so far; a job's number, from 1, stands for its pid.
+    jobs: u32,
     has_offsets: bool,
     /// Lines that stand for several calls.
     averaged: u64,
@@ -117,12 +119,14 @@ struct Reading {
 
 impl Reading {
     fn new(path: &Path) -> Reading {
-        Reading { builder: Builder::new(path, "fio, its log of latencies"), has_offsets: false, averaged: 0 }
+        let builder = Builder::new(path, "fio, its log of latencies");
+        Reading { builder, jobs: 0, has_offsets: false, averaged: 0 }
     }
 
     /// Reads the log of one job. `place` goes before the number of a line in notes.
     fn read(&mut self, log: impl BufRead, path: &Path, place: &str) -> Result<(), ImportError> {
-        let process = self.builder.add_process(0, None, "", 0);
+        self.jobs = self.jobs.saturating_add(1);
+        let process = self.builder.add_process(self.jobs, None, "", 0);
         let job = path.file_name().unwrap_or_default().to_string_lossy();
         let file = self.builder.file(&format!("file of {job}"));
         let handle = self.builder.add_handle(file, process);
@@ -144,6 +148,7 @@ impl Reading {
             free_ns = self.push(&entry, process, handle, free_ns)?;
         }
         if let Some(entry) = self.builder.process(process) {
+            entry.command = "fio".to_owned();
             entry.end_ns = Some(free_ns);
         }
         Ok(())

@@ -176,6 +176,18 @@ fn fio_version_2_has_pauses() {
 }
 
 #[test]
+fn jobs_of_fio_with_one_log_each_begin_anew() {
+    let job = "fio version 3 iolog\n1 /a add\n2 /a open\n3 /a read 0 4096\n9 /a close\n";
+    let trace = trace_of(Tool::Fio, format!("{job}{job}").as_bytes());
+    let seen: Vec<_> = events(&trace).iter().map(|event| (event.process.0, event.start_ns / 1000)).collect();
+    assert_eq!(seen, [(0, 2), (1, 2), (0, 3), (1, 3), (0, 9), (1, 9)]);
+    let processes: Vec<_> =
+        trace.tables().processes.iter().map(|one| (one.pid, one.command.as_str(), one.end_ns)).collect();
+    assert_eq!(processes, [(1, "fio", Some(9000)), (2, "fio", Some(9000))]);
+    assert_eq!(notes(&trace, "lost lines"), [""; 0]);
+}
+
+#[test]
 fn latencies_of_fio_are_put_one_after_the_other() {
     let read = |name: &str, log: &str| {
         let mut bytes = Vec::new();

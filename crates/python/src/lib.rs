@@ -18,9 +18,9 @@ pyo3::create_exception!(
     "What a file, a machine or an argument has that it should not have."
 );
 
-/// As an exception, with all causes.
+/// As an exception that says what the command would.
 fn error(source: impl Into<anyhow::Error>) -> PyErr {
-    Error::new_err(format!("{:#}", source.into()))
+    Error::new_err(pio_cli::one_line(&source.into()))
 }
 
 /// Names of the machines that Pioscope knows.

@@ -73,8 +73,8 @@ pub struct Summary {
 impl Summary {
     /// What could not be saved, a sentence each; empty if all was.
     pub fn problems(&self) -> Vec<String> {
-        let of_other_versions: u64 = self.other_versions.values().sum();
-        let left_nothing = (self.lost_processes as u64).saturating_sub(of_other_versions);
+        let other_versions: u64 = self.other_versions.values().sum();
+        let left_nothing = (self.lost_processes as u64).saturating_sub(other_versions);
         [
             (
                 self.lost_calls,
@@ -138,6 +138,7 @@ impl Summary {
             keeps_one_in: self.keeps_one_in,
             lost,
             lost_processes: self.lost_processes as u64,
+            other_versions: self.other_versions.values().sum(),
             damaged_places: self.damaged,
             unseen: self.unseen.clone(),
             running: self.running.clone(),

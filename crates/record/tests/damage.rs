@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use common::{compile, folder};
 use pio_record::{POSIX_LIBRARY, Settings, Summary, collect_with};
-use pio_trace::{Event, Trace};
+use pio_trace::{Event, Losses, Trace};
 use proptest::prelude::*;
 
 /// Spools of a real program, recorded once: their bytes by name.
@@ -97,6 +97,8 @@ fn spools_of_another_version_are_named() {
     let problems = summary.problems();
     let expected = format!("2 processes left spools of version {}, which", ours - 1);
     assert!(matches!(&problems[..], [one] if one.starts_with(&expected)), "{problems:?}");
+    let losses = Losses::of(&Trace::open(&output).expect("a trace"));
+    assert_eq!((losses.lost_processes, losses.other_versions), (2, 2));
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(crate) fn texts(predictions: &[Prediction]) -> String {
 /// The same for a page.
 pub(crate) fn html(predictions: &[Prediction]) -> String {
     let each = |(prediction, comparison): (&Prediction, &Comparison)| {
-        let words = escape::html(&sentences(comparison).join(" "));
+        let words = escape::prose(&sentences(comparison).join(" "));
         let about = title(prediction);
         let calls = comparison.in_order.as_ref().map_or(String::new(), |in_order| {
             let title = format!("{about}: each {}, mean of the processes", in_order.call.name());

@@ -30,18 +30,34 @@ pub(crate) fn html(text: &str) -> String {
     safe
 }
 
-/// For text of HTML, with what stands between back ticks as code.
-pub(crate) fn html_with_code(text: &str) -> String {
-    let mut parts = text.split('`').map(html);
-    let mut safe = parts.next().unwrap_or_default();
-    let mut is_code = true;
-    for part in parts {
-        safe.push_str(if is_code { "<code>" } else { "</code>" });
-        safe.push_str(&part);
-        is_code = !is_code;
+/// For sentences of HTML: no line ends between a number and its unit, nor behind the `…` of a name that is shortened.
+pub(crate) fn prose(text: &str) -> String {
+    const UNITS: [&str; 15] =
+        ["%", "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ns", "µs", "ms", "s", "min", "h", "×"];
+    let mut kept = String::with_capacity(text.len());
+    for (index, character) in text.char_indices() {
+        let rest = &text[index + character.len_utf8()..];
+        let is_before_unit =
+            || UNITS.contains(&rest.split([' ', ',', '.', ';', ':', ')', '/']).next().unwrap_or_default());
+        match character {
+            ' ' if kept.ends_with(|before: char| before.is_ascii_digit()) && is_before_unit() => {
+                kept.push('\u{a0}')
+            }
+            '…' if rest.starts_with(|next: char| !next.is_whitespace()) => kept.push_str("…\u{2060}"),
+            _ => kept.push(character),
+        }
     }
-    if !is_code {
-        safe.push_str("</code>");
+    html(&kept)
+}
+
+/// The same, with what stands between back ticks as code.
+pub(crate) fn prose_with_code(text: &str) -> String {
+    let mut safe = String::new();
+    for (index, part) in text.split('`').enumerate() {
+        match index % 2 {
+            0 => safe.push_str(&prose(part)),
+            _ => safe.push_str(&format!("<code>{}</code>", html(part))),
+        }
     }
     safe
 }
@@ -121,8 +137,16 @@ mod tests {
 
     #[test]
     fn what_stands_between_back_ticks_is_code() {
-        assert_eq!(html_with_code("try `apply <x>`, or"), "try <code>apply &lt;x&gt;</code>, or");
-        assert_eq!(html_with_code("a`b"), "a<code>b</code>");
+        assert_eq!(prose_with_code("try `apply <x>`, or"), "try <code>apply &lt;x&gt;</code>, or");
+        assert_eq!(prose_with_code("take `a 4 s` of 4 s"), "take <code>a 4 s</code> of 4\u{a0}s");
+        assert_eq!(prose_with_code("a`b"), "a<code>b</code>");
+    }
+
+    #[test]
+    fn numbers_keep_to_their_units_and_names_to_their_dots() {
+        assert_eq!(prose("1.5 MiB/s, 3 % of 2 h."), "1.5\u{a0}MiB/s, 3\u{a0}% of 2\u{a0}h.");
+        assert_eq!(prose("12 min 5 s in 3 states, x B"), "12\u{a0}min 5\u{a0}s in 3 states, x B");
+        assert_eq!(prose("on …run/field <1>… by"), "on …\u{2060}run/field &lt;1&gt;… by");
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub(crate) fn text(found: &Explanation) -> String {
 /// The findings for the page; nothing if there are none.
 pub(crate) fn html(found: &Explanation) -> String {
     let dismissed =
-        not_advised(found).map_or(String::new(), |told| format!("<p>{}</p>", escape::html(&told)));
+        not_advised(found).map_or(String::new(), |told| format!("<p>{}</p>", escape::prose(&told)));
     if found.findings.is_empty() {
         return dismissed;
     }
@@ -82,13 +82,13 @@ pub(crate) fn html(found: &Explanation) -> String {
         html.push_str(&format!(
             "<li><h3>{}: {}</h3><p>{}</p><p>{}</p><p><b>Change:</b> {}</p>",
             told.title,
-            escape::html(&price(found, finding)),
-            escape::html(&told.evidence),
-            escape::html(&told.place),
-            escape::html_with_code(told.change)
+            escape::prose(&price(found, finding)),
+            escape::prose(&told.evidence),
+            escape::prose(&told.place),
+            escape::prose_with_code(told.change)
         ));
         for gain in &told.gains {
-            html.push_str(&format!("<p>{}</p>", escape::html(gain)));
+            html.push_str(&format!("<p>{}</p>", escape::prose(gain)));
         }
         if finding.counters.is_none() {
             html.push_str(&format!(
@@ -97,7 +97,7 @@ pub(crate) fn html(found: &Explanation) -> String {
         }
         html.push_str("</li>");
     }
-    html.push_str(&format!("</ol><p class=\"note\">{}</p>{dismissed}", escape::html(METHOD)));
+    html.push_str(&format!("</ol><p class=\"note\">{}</p>{dismissed}", escape::prose(METHOD)));
     html
 }
 

@@ -1,4 +1,4 @@
-//! The first lines of a report: what costs most, what would help, what that would gain, and what was not seen.
+//! The first lines of a report: what was not seen, what costs most, what would help, and what that would gain.
 
 use pio_explain::findings::{Finding, Gain};
 use pio_explain::{Explanation, Trouble};
@@ -17,7 +17,8 @@ pub(crate) fn lines_or(
     found: &Explanation,
     where_time_goes: &dyn Fn() -> String,
 ) -> Vec<(&'static str, String)> {
-    let mut lines = Vec::new();
+    // First: what is said of the calls is not said of these.
+    let mut lines: Vec<_> = unseen(found).map(|unseen| ("Not seen", unseen)).into_iter().collect();
     match found.findings.first() {
         Some(finding) => {
             lines.push(("Costliest", cause(found, finding)));
@@ -26,7 +27,6 @@ pub(crate) fn lines_or(
         }
         None => lines.push(("No finding", where_time_goes())),
     }
-    lines.extend(unseen(found).map(|unseen| ("Not seen", unseen)));
     lines
 }
 
@@ -54,9 +54,14 @@ pub fn losses(trouble: &Trouble) -> Vec<String> {
             "{lost} could not be recorded (the disk was full, or a signal came at a bad moment)"
         ));
     }
-    if losses.lost_processes > 0 {
-        let processes = things(losses.lost_processes, "process", "processes");
+    let left_nothing = losses.lost_processes.saturating_sub(losses.other_versions);
+    if left_nothing > 0 {
+        let processes = things(left_nothing, "process", "processes");
         lacks.push(format!("{processes} left nothing that can be read"));
+    }
+    if losses.other_versions > 0 {
+        let processes = things(losses.other_versions, "process", "processes");
+        lacks.push(format!("another version of the recorder recorded {processes}, which cannot be read"));
     }
     if losses.damaged_places > 0 {
         let places = things(losses.damaged_places, "place", "places");

@@ -201,7 +201,7 @@ fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
     let job = escape::html(&found.job);
     let title = escape::html(&escape::beginning(&found.job, TITLE_COLUMNS));
     let lost = headline::lost(found).map_or(String::new(), |lost| {
-        format!("<p class=\"incomplete\" role=\"alert\">{}</p>\n", escape::html(&lost))
+        format!("<p class=\"incomplete\" role=\"alert\">{}</p>\n", escape::prose(&lost))
     });
     write!(
         out,
@@ -219,7 +219,7 @@ fn head(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
 fn headline(lines: &[(&str, String)], out: &mut impl Write) -> io::Result<()> {
     let items: String = lines
         .iter()
-        .map(|(about, line)| format!("<div><dt>{about}</dt><dd>{}</dd></div>", escape::html_with_code(line)))
+        .map(|(about, line)| format!("<div><dt>{about}</dt><dd>{}</dd></div>", escape::prose_with_code(line)))
         .collect();
     writeln!(out, "<dl class=\"headline\" aria-label=\"What matters most\">{items}</dl>")
 }
@@ -229,7 +229,7 @@ fn trouble(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    let items: String = lines.iter().map(|line| format!("<li>{}</li>", escape::html(line))).collect();
+    let items: String = lines.iter().map(|line| format!("<li>{}</li>", escape::prose(line))).collect();
     writeln!(
         out,
         "<section class=\"trouble\" aria-label=\"Attention\"><h2>Attention</h2><ul>{items}</ul></section>"
@@ -237,7 +237,7 @@ fn trouble(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn summary(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
-    let sentences = escape::html(&words::summary(found).join(" "));
+    let sentences = escape::prose(&words::summary(found).join(" "));
     let workload = &found.workload;
     let bytes = |value: u64| {
         let least = if found.trouble.is_incomplete() { "≥ " } else { "" };
@@ -267,11 +267,11 @@ fn filters(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn findings_of_counters(found: &Explanation) -> String {
-    format!("{}<p class=\"note\">{}</p>", findings::html(found), escape::html(counted::NOT_SHOWN))
+    format!("{}<p class=\"note\">{}</p>", findings::html(found), escape::prose(counted::NOT_SHOWN))
 }
 
 fn summary_of_counters(found: &Explanation, counted: &Counted, out: &mut impl Write) -> io::Result<()> {
-    let sentences = escape::html(&counted::summary(found, counted).join(" "));
+    let sentences = escape::prose(&counted::summary(found, counted).join(" "));
     write_summary(&sentences, &counted::cards(counted), out)
 }
 

@@ -105,6 +105,7 @@ fn what_is_lost_is_the_headline() {
             "thinned out",
             "the budget left out 9 reads of 0 bytes, 3760 writes of 247463936 bytes and 1 other calls; in the end one call in 64 was kept",
         ),
+        ("lost processes", "3, 2 of them recorded by another version"),
         ("calls made", "409 reads of 0 bytes, 4160 writes of 268435456 bytes and 9 other calls"),
         (
             "not seen",
@@ -114,17 +115,23 @@ fn what_is_lost_is_the_headline() {
     let told = text(&tables, &events);
     let first = told.lines().next().unwrap_or_default();
     assert!(
-        first.starts_with("Incomplete: the budget left out 236 MiB of 256 MiB in 3,770 calls of 4,578."),
+        first.starts_with("Incomplete: the budget left out 236 MiB of 256 MiB in 3,770 calls of 4,578;"),
         "{told}"
     );
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lacks = "; 1 process left nothing that can be read; another version of the recorder recorded 2 processes, which cannot be read.";
+    assert!(words.contains(lacks), "{told}");
     assert!(told.contains("costs at least 75.74 ms") && told.contains("read at least 100.6 MiB"), "{told}");
     assert!(
         told.contains("Not seen: busybox × 2 (read 1 KiB, wrote 12 MiB: it is statically linked)."),
         "{told}"
     );
+    let line = |about: &str| told.lines().position(|line| line.starts_with(about));
+    assert!(line("Not seen") < line("Costliest"), "{told}");
     let page = page(&tables, &events, &[]);
     let at = |what: &str| page.find(what).unwrap_or_else(|| panic!("{what} is not in the page"));
     assert!(at("Incomplete: the budget left out") < at("<h1"), "the page says it before all else");
+    assert!(at("<dt>Not seen</dt>") < at("<dt>Costliest</dt>"));
     assert!(at("<dt>Not seen</dt>") < at("class=\"summary\""));
     assert!(page.contains("≥ 100.6 MiB"));
 

@@ -22,6 +22,8 @@ pub struct Losses {
     pub lost: CallsByKind,
     /// Processes of which nothing is left that can be read.
     pub lost_processes: u64,
+    /// Of them, those that another version of the recorder recorded, in a form that cannot be read.
+    pub other_versions: u64,
     /// Places in what the processes left that hold what cannot be; the calls after each are lost up to the next chunk
     /// of their thread.
     pub damaged_places: u64,
@@ -253,7 +255,10 @@ impl Losses {
                     losses.keeps_one_in = numbers.get(5).copied().unwrap_or(0);
                 }
                 LOST_CALLS => losses.lost = CallsByKind::from_numbers(&numbers),
-                LOST_PROCESSES => losses.lost_processes = first,
+                LOST_PROCESSES => {
+                    losses.lost_processes = first;
+                    losses.other_versions = numbers.get(1).copied().unwrap_or(0);
+                }
                 DAMAGED => losses.damaged_places = first,
                 UNSEEN => losses.unseen.extend(Unseen::from_note(value)),
                 RUNNING => {
@@ -290,10 +295,15 @@ impl Losses {
         if let Some(made) = self.made.filter(|_| !self.missing().is_zero()) {
             note(MADE, made.to_string());
         }
-        for (key, count) in [(LOST_PROCESSES, self.lost_processes), (DAMAGED, self.damaged_places)] {
-            if count > 0 {
-                note(key, count.to_string());
+        match (self.lost_processes, self.other_versions) {
+            (0, _) => {}
+            (lost, 0) => note(LOST_PROCESSES, lost.to_string()),
+            (lost, others) => {
+                note(LOST_PROCESSES, format!("{lost}, {others} of them recorded by another version"));
             }
+        }
+        if self.damaged_places > 0 {
+            note(DAMAGED, self.damaged_places.to_string());
         }
         if !self.running.is_empty() {
             let ids: Vec<String> = self.running.iter().map(|id| id.0.to_string()).collect();
@@ -374,6 +384,7 @@ mod tests {
             keeps_one_in: 16,
             lost: by_kind(5),
             lost_processes: 2,
+            other_versions: 1,
             damaged_places: 9,
             unseen: Reason::ALL.into_iter().map(|reason| unseen(reason, "/a b/64-bit: 12, c")).collect(),
             running: vec![ProcessId(3), ProcessId(12)],
