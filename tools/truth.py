@@ -37,6 +37,8 @@ CLUSTER = ["--link", "400mbit", "--burst", "4kb", "--latency", "200 us", "--band
 # Times that a program writes: at least so often, and with few ranks, which are sooner done, so often in all. With fewer, one run
 # differs from the next by more than is to be told.
 LEAST_STEPS, STEPS_OF_A_RANK = 12, 48
+# Seconds until the machine is at rest.
+SETTLE = 5
 SMALL = {"programs": ["bt-io", "small"], "ranks": [2, 4], "places": ["disk"], "runs": 1}
 # As the command prints seconds: "1.2 s", "3 min", "250.1 ms".
 UNITS = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
@@ -196,6 +198,9 @@ class Lab:
     def calibrate(self, case):
         store = ["--store", self.store] if self.store else []
         job = ["--", *mpiexec(case.ranks)] if self.place in NODES else []
+        # What a place before left to be written and freed goes on for a while behind everybody's back.
+        os.sync()
+        time.sleep(SETTLE)
         # Complete, or not there: it ends with runs of its own, which say how wide intervals are.
         with tempfile.TemporaryDirectory(dir=self.kept) as folder:
             machine = Path(folder) / case.machine().name
