@@ -24,7 +24,7 @@ if not GLIBC:
 # Said before maturin's hooks: they would download a Rust that the command and the library are not compiled with.
 COMPILERS = {
     "cargo": "Rust 1.90 or newer (rustup installs it)",
-    (os.environ.get("CC") or "cc").split()[0]: "a C compiler (gcc, for one)",
+    [*os.environ.get("CC", "").split(), "cc"][0]: "a C compiler (gcc, for one)",
 }
 LACKING = [what for program, what in COMPILERS.items() if not shutil.which(program)]
 if LACKING:

@@ -53,8 +53,9 @@ def dead_links(page, lines):
                 continue
             file = (page.parent / path).resolve() if path else page
             # A folder is a page of the site by its README alone.
-            is_page = (file / "README.md").exists() if file.is_dir() else file.exists()
-            if not is_page or (heading and heading not in headings(file)):
+            if file.is_dir():
+                file /= "README.md"
+            if not file.exists() or (heading and heading not in headings(file)):
                 yield number, target
 
 

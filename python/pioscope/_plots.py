@@ -21,13 +21,15 @@ def _axes(ax: Axes | None) -> Axes:
 
 def bars(ax: Axes | None, amounts: Mapping[str, float], title: str, unit: str) -> Axes:
     """A bar for every name, the first at the top."""
+    is_ours = ax is None
     ax = _axes(ax)
     ax.barh(list(amounts), list(amounts.values()))
     ax.invert_yaxis()
     ax.set_title(title, wrap=True)
     ax.set_xlabel(unit)
     if not amounts:
-        ax.set(xticks=[], yticks=[])
+        if is_ours:
+            ax.set(xticks=[], yticks=[])
         ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center")
     return ax
 

@@ -108,6 +108,8 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         pieces = Some(crowd.pieces());
         let longer = (crowd.took(Kind::FirstWrite).all - crowd.took(Kind::Write).all).max(0.0);
         machine.calls.new_pages = Some(new_pages(store, &path, longer)?);
+    } else {
+        machine.calls.new_pages = None;
     }
     (machine.calls.write, machine.calls.read) = (write.own(), read.own());
     // What is known of these is of files on this machine.

@@ -113,7 +113,9 @@ impl Training {
 
 /// Of the script that was started, if the job says one (`mpiexec -n 2 python train.py`); else of the program.
 fn name(found: &Explanation) -> &str {
-    let script = found.job.split_whitespace().find_map(|word| word.rsplit('/').next()?.strip_suffix(".py"));
+    let words = found.job.split_whitespace().filter(|word| !word.starts_with('-'));
+    let mut scripts = words.filter_map(|word| word.rsplit('/').next()?.strip_suffix(".py"));
+    let script = scripts.find(|name| !name.is_empty());
     script
         .or_else(|| found.processes.first().map(|process| process.program_name.as_str()))
         .unwrap_or_default()

@@ -239,8 +239,15 @@ impl ParallelFiles {
     }
 }
 
+/// Of a file: Lustre's own limit (`LOV_MAX_STRIPE_COUNT`).
+const MOST_OBJECTS: u32 = 2000;
+
 fn stripe_count(section: &mut Section<'_>) -> Result<Option<u32>, MachineError> {
-    if section.has("stripe-count") { section.number("stripe-count", 1..=1 << 20).map(Some) } else { Ok(None) }
+    if section.has("stripe-count") {
+        section.number("stripe-count", 1..=MOST_OBJECTS).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 fn optional_time(key: &'static str, section: &mut Section<'_>) -> Result<Duration, MachineError> {

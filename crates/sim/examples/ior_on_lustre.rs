@@ -24,9 +24,10 @@ const SEGMENTS: u64 = 512;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let changes: Option<Vec<_>> = arguments.iter().map(|argument| argument.split_once('=')).collect();
-    match changes {
-        Some(changes) => as_submitted(&changes),
-        None => beside_runs(Path::new(&arguments[0])),
+    match (changes, &arguments[..]) {
+        (Some(changes), _) => as_submitted(&changes),
+        (None, [runs]) => beside_runs(Path::new(runs)),
+        (None, _) => Err("expected keys of the description with their values, or one table of runs".into()),
     }
 }
 

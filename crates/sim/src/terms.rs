@@ -12,9 +12,10 @@ pub fn terms(machine: &Machine) -> Terms {
     let copy = &machine.nodes.copy;
     let files = Files::of(machine);
     // What was measured ends with a write by one of them: one rank has nothing to say, and only writes.
-    let measured: Vec<_> = library.map(|library| library.together.iter()).into_iter().flatten().collect();
+    let all_measured = library.into_iter().flat_map(|library| &library.together);
+    let measured: Vec<_> = all_measured.filter(|one| one.collective > Duration::ZERO).collect();
     let alone = measured.iter().find(|one| one.ranks == 1).map(|one| one.collective.seconds());
-    let write = alone.unwrap_or(call.seconds() + files.asking_s + files.write.0);
+    let write = alone.unwrap_or(call.seconds() + files.asking.1 + files.write.0);
     let together = measured.iter().filter(|one| one.ranks > 1);
     let together = together.map(|one| (one.ranks, (one.collective.seconds() - write).max(1e-6)));
     // Who yields lets the next go at once.
@@ -30,7 +31,8 @@ pub fn terms(machine: &Machine) -> Terms {
             usual.piece_s,
         ),
         extent_s: files.extent_s.unwrap_or(usual.extent_s),
-        asking_s: files.asking_s,
+        asking_read_s: files.asking.0,
+        asking_write_s: files.asking.1,
         placed_piece_s: files.placed.0,
         placed_bytes_per_s: files.placed.1,
         read_s: known(files.read.0, usual.read_s),
@@ -72,8 +74,8 @@ struct Files {
     new: (f64, f64),
     lock_s: f64,
     extent_s: Option<f64>,
-    /// A rank's processor, for a request to a server.
-    asking_s: f64,
+    /// A rank's processor, for a read from a server, and for a write.
+    asking: (f64, f64),
     /// What pieces take a server: seconds each, and bytes a second.
     placed: (f64, f64),
 }
@@ -121,8 +123,8 @@ impl Files {
             }
             Storage::Striped { read, write, pieces, .. } => {
                 let files = Files {
-                    new,
-                    asking_s: calls.write.call.seconds(),
+                    new: if machine.storage.shares_cores() { new } else { NOTHING },
+                    asking: (calls.read.call.seconds(), calls.write.call.seconds()),
                     ..Files::that_take(of_service(read), of_service(write), machine)
                 };
                 let Some(pieces) = pieces else { return files };
@@ -144,7 +146,7 @@ impl Files {
             new: NOTHING,
             lock_s: 0.0,
             extent_s: None,
-            asking_s: 0.0,
+            asking: NOTHING,
             placed: (copy.piece.seconds(), rate(copy.bandwidth)),
         }
     }

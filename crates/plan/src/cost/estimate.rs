@@ -156,9 +156,7 @@ impl Sum<'_> {
             || are_far_apart(operation.most_pieces, operation.most_span)
             || writes && self.setting.servers > 0
         {
-            if self.setting.guarded {
-                self.add(Part::Request, windows as f64 * self.terms.lock_s);
-            }
+            self.lock(if operation.is_contiguous() { 1 } else { windows.min(operation.most_pieces) });
             return self.independent();
         }
         let all =
@@ -184,28 +182,41 @@ impl Sum<'_> {
 
     /// Requests that list extents; a file takes them one by one.
     fn list(&mut self) {
+        let operation = self.operation;
         if self.setting.servers == 0 {
+            // Each locks all from its first byte to its last.
+            self.lock(if operation.is_interleaved { u64::from(operation.busy) } else { 1 });
             return self.independent();
         }
-        let operation = self.operation;
         let lists = |pieces: u64| pieces.div_ceil(self.setting.list_extents.max(1));
         let (own, all) =
             (lists(operation.most_pieces), lists(operation.pieces).max(u64::from(operation.busy)));
         let all = all.max(own);
-        let extents = operation.most_pieces as f64 + operation.pieces as f64 / self.at_a_time();
+        let busy = u64::from(operation.busy);
+        let extents = operation.most_pieces as f64 + operation.pieces as f64 / self.at_a_time(busy);
         self.add(Part::Request, extents * self.terms.extent_s);
+        let most_listed = operation.most_pieces.saturating_mul(EXTENT_BYTES) as f64;
+        let listed = operation.pieces.saturating_mul(EXTENT_BYTES);
+        let through_link = most_listed.max(listed as f64 / f64::from(self.setting.servers));
+        self.add(Part::Transfer, through_link / self.terms.network_bytes_per_s);
+        self.wire(listed);
         self.place();
         self.request(&Requests {
-            callers: u64::from(operation.busy),
+            callers: busy,
             own,
             all,
             accesses: self.accesses_in(all),
-            own_bytes: operation
-                .most_bytes
-                .saturating_add(operation.most_pieces.saturating_mul(EXTENT_BYTES)),
-            all_bytes: operation.bytes.saturating_add(operation.pieces.saturating_mul(EXTENT_BYTES)),
+            own_bytes: operation.most_bytes,
+            all_bytes: operation.bytes,
             in_turn: false,
         });
+    }
+
+    /// So many locks one after the other, if another rank may be sieving.
+    fn lock(&mut self, locks: u64) {
+        if self.setting.guarded {
+            self.add(Part::Request, locks as f64 * self.terms.lock_s);
+        }
     }
 
     /// Descriptions, unless views are known to all; then windows of the file domains, exchanged and accessed in turn.
@@ -318,7 +329,7 @@ impl Sum<'_> {
             true => 0.0,
             false => operation.bytes as f64 / self.terms.network_bytes_per_s,
         };
-        self.add(Part::Arrange, (work - moving).max(0.0) / self.at_a_time());
+        self.add(Part::Arrange, (work - moving).max(0.0) / self.at_a_time(operation.busy.into()));
     }
 
     /// Accesses to the file of so many requests that name all pieces: one each, or, where pieces are long, one a piece.
@@ -328,12 +339,13 @@ impl Sum<'_> {
         if are_long { operation.pieces } else { requests }
     }
 
-    /// Servers that have a processor at the same time.
-    fn at_a_time(&self) -> f64 {
-        let servers = self.setting.servers;
-        f64::from(
-            if self.terms.share_processors { servers.min(self.setting.processors) } else { servers }.max(1),
-        )
+    /// Servers that work at the same time for so many callers; if they share the ranks' processors, threads of theirs, of
+    /// which each caller has one at each server.
+    fn at_a_time(&self, callers: u64) -> f64 {
+        let servers = u64::from(self.setting.servers.max(1));
+        let threads = servers.saturating_mul(callers.max(1));
+        let shared = self.terms.share_processors && self.setting.servers > 0;
+        (if shared { threads.min(self.setting.processors.into()) } else { servers }) as f64
     }
 
     /// So many ranks pack, or put in place, at the same time.
@@ -347,9 +359,10 @@ impl Sum<'_> {
     }
 
     fn request_going(&mut self, requests: &Requests, direction: Direction) {
-        let (request_s, rate) = match direction {
-            Direction::Read => (self.terms.read_s, self.terms.read_bytes_per_s),
-            Direction::Write => (self.terms.write_s, self.terms.write_bytes_per_s),
+        let terms = self.terms;
+        let (request_s, rate, asking_s) = match direction {
+            Direction::Read => (terms.read_s, terms.read_bytes_per_s, terms.asking_read_s),
+            Direction::Write => (terms.write_s, terms.write_bytes_per_s, terms.asking_write_s),
         };
         let (own_bytes, all_bytes) = (requests.own_bytes as f64, requests.all_bytes as f64);
         if self.setting.servers == 0 {
@@ -370,13 +383,17 @@ impl Sum<'_> {
             self.to_servers(requests.own, requests.own_bytes),
             self.to_servers(requests.all, requests.all_bytes),
         );
-        let asking = if requests.in_turn { all } else { own * self.crowd(requests.callers) };
-        let waiting = if requests.in_turn { all } else { own };
-        self.add(Part::Request, waiting * self.terms.message_s + asking * self.terms.asking_s);
-        self.add(Part::Request, all / self.at_a_time() * request_s);
+        let at_a_time = self.at_a_time(requests.callers);
+        // A rank's own work is one for all servers that a request goes to.
+        let (asking, waiting) = match requests.in_turn {
+            true => (requests.all as f64, all),
+            false => (requests.own as f64 * self.crowd(requests.callers), own),
+        };
+        self.add(Part::Request, asking * asking_s + waiting * self.terms.message_s);
+        self.add(Part::Request, all / at_a_time * request_s);
         let link = if requests.in_turn { all_bytes } else { own_bytes.max(all_bytes / servers) };
         self.add(Part::Transfer, link / self.terms.network_bytes_per_s);
-        self.add(Part::Store, all_bytes / self.at_a_time() / rate);
+        self.add(Part::Store, all_bytes / at_a_time / rate);
         if direction == Direction::Write {
             self.new_pages(requests);
         }
@@ -391,8 +408,9 @@ impl Sum<'_> {
             _ => self.to_servers(requests.accesses, bytes),
         };
         let accesses = accesses.min(bytes.div_ceil(PAGE) as f64);
-        self.add(Part::Request, accesses * self.terms.new_pages_s / self.at_a_time());
-        self.add(Part::Store, bytes as f64 * self.terms.new_byte_s / self.at_a_time());
+        let at_a_time = self.at_a_time(requests.callers);
+        self.add(Part::Request, accesses * self.terms.new_pages_s / at_a_time);
+        self.add(Part::Store, bytes as f64 * self.terms.new_byte_s / at_a_time);
     }
 
     /// Requests that servers get of so many for so many bytes: each goes to all servers that have a strip of it.

@@ -16,8 +16,10 @@ pub struct Terms {
     pub piece_s: f64,
     /// Seconds added for each extent that a request lists: to write it down, send it, and read it.
     pub extent_s: f64,
-    /// Seconds of a rank's processor for each request to a server, beside the message.
-    pub asking_s: f64,
+    /// Seconds of a rank's processor for each read that it asks a server for, beside the message.
+    pub asking_read_s: f64,
+    /// The same of a write.
+    pub asking_write_s: f64,
     /// Seconds added for each piece of a request that a server puts in place, or picks out.
     pub placed_piece_s: f64,
     /// Of a server that does so, up to a page a piece: a longer piece is an access to the file like others.
@@ -51,13 +53,14 @@ pub struct Terms {
 /// Of the terms that are numbers: the name, and where it is.
 type Named = (&'static str, fn(&mut Terms) -> &mut f64);
 
-const NUMBERS: [Named; 16] = [
+const NUMBERS: [Named; 17] = [
     ("message", |terms| &mut terms.message_s),
     ("network", |terms| &mut terms.network_bytes_per_s),
     ("copy", |terms| &mut terms.copy_bytes_per_s),
     ("piece", |terms| &mut terms.piece_s),
     ("extent", |terms| &mut terms.extent_s),
-    (ASKING, |terms| &mut terms.asking_s),
+    (ASKING_READ, |terms| &mut terms.asking_read_s),
+    (ASKING_WRITE, |terms| &mut terms.asking_write_s),
     (PLACED_PIECE, |terms| &mut terms.placed_piece_s),
     ("placed-rate", |terms| &mut terms.placed_bytes_per_s),
     ("read", |terms| &mut terms.read_s),
@@ -69,7 +72,8 @@ const NUMBERS: [Named; 16] = [
     ("write-rate", |terms| &mut terms.write_bytes_per_s),
     ("turn", |terms| &mut terms.turn_s),
 ];
-const ASKING: &str = "asking";
+const ASKING_READ: &str = "asking-read";
+const ASKING_WRITE: &str = "asking-write";
 const PLACED_PIECE: &str = "placed-piece";
 const NEW_PAGES: &str = "new-pages";
 const NEW_BYTE: &str = "new-byte";
@@ -87,7 +91,8 @@ impl Terms {
         copy_bytes_per_s: 12e9,
         piece_s: 0.23e-9,
         extent_s: 12e-9,
-        asking_s: 0.0,
+        asking_read_s: 0.0,
+        asking_write_s: 0.0,
         placed_piece_s: 0.23e-9,
         placed_bytes_per_s: 12e9,
         read_s: 1.1e-6,
@@ -138,7 +143,8 @@ impl Terms {
         let mut terms = self.clone();
         let numbers = NUMBERS.map(|(name, number)| (name, *number(&mut terms)));
         let together = self.together.iter().map(|(_, time)| (TOGETHER, *time));
-        let may_be_nothing = |name| [ASKING, PLACED_PIECE, NEW_PAGES, NEW_BYTE].contains(&name);
+        let may_be_nothing =
+            |name| [ASKING_READ, ASKING_WRITE, PLACED_PIECE, NEW_PAGES, NEW_BYTE].contains(&name);
         let is_right =
             |name, value: f64| value.is_finite() && (value > 0.0 || value == 0.0 && may_be_nothing(name));
         numbers.into_iter().chain(together).find(|(name, value)| !is_right(*name, *value))
@@ -214,7 +220,8 @@ mod tests {
         let terms = Terms {
             read_s: 0.1 + 0.2,
             new_pages_s: 4.7e-6,
-            asking_s: 1.3e-5,
+            asking_read_s: 1.2e-5,
+            asking_write_s: 1.3e-5,
             placed_bytes_per_s: 2.5e9,
             share_processors: true,
             is_remote: true,

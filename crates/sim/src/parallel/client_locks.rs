@@ -212,7 +212,7 @@ impl ParallelFiles {
         }
     }
 
-    /// Another client wants a part of a lock that this one has.
+    /// Another rank wants a part of a lock that this one has.
     fn called_back(&mut self, node: u32, resource: Resource, lock: &Range<u64>, wanted: &Range<u64>) {
         let Some(costs) = self.costs.locks else { return };
         let locks = self.client(node).locks.entry(resource).or_default();

@@ -76,6 +76,10 @@ impl LockTable {
             held.reads.remove(range.clone());
             held.writes.remove(range.clone());
         }
+        if costs.yields == Yields::Lock {
+            self.called.retain(|(who, called)| *who != client || !overlap(called, range));
+            return self.look_in_turn(costs, words);
+        }
         // Who wants another part of the same lock has not called it back anew.
         let mut touched = Extents::default();
         touched.add(range.clone());
@@ -86,9 +90,6 @@ impl LockTable {
             }
             stays
         });
-        if costs.yields == Yields::Lock {
-            return self.look_in_turn(costs, words);
-        }
         let waits = |place: &usize| touched.overlaps(&self.waiting[*place].range);
         self.look((0..self.waiting.len()).filter(waits).collect(), costs, words);
     }

@@ -30,8 +30,8 @@ struct Target {
     held_bytes: u64,
     /// From when on the memory has room for them.
     has_room: Time,
-    /// When the last commit of its journal that was asked for begins, if one was.
-    commit: Option<Time>,
+    /// When the commits of its journal begin, ascending: those to come, and the last ones before.
+    commits: VecDeque<Time>,
 }
 
 impl ObjectServer {
@@ -86,16 +86,23 @@ impl ObjectServer {
         self.commit(costs, now, target, ready)
     }
 
-    /// When data are durable that are on a target's device at `written`. Those who come before a commit begins share it; a
-    /// commit of the past need not be made anew.
+    /// When data are durable that are on a target's device at `written`: with the first commit that begins no sooner, be it over.
+    /// If there is none, or it waits for other data for so long that one can be made before it, they have one of their own.
     pub(super) fn commit(&mut self, costs: &ObjectServers, now: Time, target: u32, written: Time) -> Time {
-        let commit = &mut self.targets[target as usize].commit;
-        let begin = match *commit {
-            Some(begin) if written <= begin => begin,
-            Some(begin) => written.max(now).max(begin + costs.journal),
-            None => written.max(now),
+        let commits = &mut self.targets[target as usize].commits;
+        while commits.get(1).is_some_and(|next| *next + costs.journal <= now) {
+            commits.pop_front();
+        }
+        let place = commits.partition_point(|begin| *begin < written);
+        let free = place.checked_sub(1).map_or(now, |before| commits[before] + costs.journal);
+        let own = written.max(now).max(free);
+        let begin = match commits.get(place) {
+            Some(next) if *next < own + costs.journal => *next,
+            _ => {
+                commits.insert(place, own);
+                own
+            }
         };
-        *commit = Some(begin);
         now.max(begin + costs.journal)
     }
 
@@ -243,8 +250,19 @@ mod tests {
             |now: u64, written: u64| done(server.commit(&costs, Time(now * MS), 0, Time(written * MS)));
         // The first begins at 5; what was written before is durable with it, at once if it is over; what came since is not.
         assert_eq!(
-            [commit(5, 3), commit(8, 4), commit(20, 5), commit(21, 6), commit(22, 22)],
-            [15, 15, 20, 31, 41]
+            [commit(5, 3), commit(8, 4), commit(20, 5), commit(21, 6), commit(22, 5), commit(22, 22)],
+            [15, 15, 20, 31, 22, 41]
         );
+    }
+
+    #[test]
+    fn a_commit_that_waits_for_data_holds_nobody_back() {
+        let costs = ObjectServers { journal: ms(10), ..servers() };
+        let mut server = ObjectServer::new(&costs);
+        let mut commit =
+            |now: u64, written: u64| done(server.commit(&costs, Time(now * MS), 0, Time(written * MS)));
+        // One is to begin at 32. Another can be made before it, and then no other.
+        assert_eq!([commit(0, 32), commit(1, 0), commit(2, 1), commit(13, 13)], [42, 11, 11, 23]);
+        assert_eq!([commit(14, 14), commit(24, 24)], [42, 42]);
     }
 }

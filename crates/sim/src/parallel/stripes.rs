@@ -1,16 +1,16 @@
-//! How a file is dealt out to targets: in objects, one for each target of each component.
+//! How a file is dealt out to targets: in objects, one for each place in the round of each component.
 
 use std::ops::Range;
 
 use pio_layout::Striping;
 use pio_machine::ParallelFiles as Costs;
 
-/// The part of a file's component that is on one target: what its bytes are contiguous in.
+/// The strips at one place in the round of a file's component, all on one target: what its bytes are contiguous in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ObjectId {
     pub(super) file: u32,
     pub(super) component: u32,
-    /// Which of the component's targets it is, in the order of the first strips.
+    /// Which of the component's objects it is, in the order of the first strips.
     pub(super) slot: u32,
 }
 

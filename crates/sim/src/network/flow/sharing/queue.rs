@@ -1,4 +1,4 @@
-//! Channels by the level at which they are to be looked at.
+//! Channels, by their slots, by the level at which they are to be looked at.
 
 /// A rate, which is no number below 0 and no NaN: its bits are in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
