@@ -16,7 +16,7 @@ use pio_store::transport::Transport;
 
 use crate::measured::processor_seconds;
 
-use crowd::Kind;
+use crowd::{Client, Kind};
 
 mod crowd;
 
@@ -75,9 +75,9 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
                 let crowd = crowd::measure(description, &path)?;
                 let awake = crowd.took(Kind::Write).all;
                 let [soon, later] = COMPUTES;
-                let in_turn = InTurn::open(store, format!("{path}-in-turn"))?;
-                let wake = time_to_wake(&in_turn, awake, soon, None)?;
-                Some((wake, time_to_wake(&in_turn, awake, later, Some(wake))?.max(wake), crowd))
+                let client = Client::open(description, format!("{path}-in-turn"))?;
+                let wake = time_to_wake(&client, awake, soon, None)?;
+                Some((wake, time_to_wake(&client, awake, later, Some(wake))?.max(wake), crowd))
             }
             false => None,
         };
@@ -88,8 +88,8 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     let removed = store.remove(&path);
     let (mut write, mut read, shared, (open, close), resize, begin) = measured?;
     removed?;
-    let (mut wake, mut deep_wake, mut change, mut pieces) =
-        (Duration::ZERO, Duration::ZERO, Duration::ZERO, None);
+    let (mut wake, mut deep_wake, mut change) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    let (mut pieces, mut of_new_pages) = (None, None);
     machine.calls.sync = Some(syncs(store, &path)?);
     let link = Some(machine.network.link.clone()).filter(|_| machine.nodes.count > 1);
     if let Some((soon, later, crowd)) = shared {
@@ -107,10 +107,9 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         }
         pieces = Some(crowd.pieces());
         let longer = (crowd.took(Kind::FirstWrite).all - crowd.took(Kind::Write).all).max(0.0);
-        machine.calls.new_pages = Some(new_pages(store, &path, longer)?);
-    } else {
-        machine.calls.new_pages = None;
+        of_new_pages = Some(new_pages(store, &path, longer)?);
     }
+    machine.calls.new_pages = of_new_pages;
     (machine.calls.write, machine.calls.read) = (write.own(), read.own());
     // What is known of these is of files on this machine.
     (machine.calls.askew, machine.calls.write_back, machine.calls.cold_reads) = (None, None, None);
@@ -218,56 +217,27 @@ fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
     Ok((Requests { small: small_writes, large: writes }, Requests { small: small_reads, large: reads }))
 }
 
-/// A file on all servers, with pages that are there; it goes with this.
-///
-/// A client alone that asks one server again and again may have its thread on its own core, for a whole run or not at all. Of
-/// several servers' threads, the kernel and they themselves keep most apart from it, as in programs.
-struct InTurn<'a> {
-    store: &'a Store,
-    file: StoreFile,
-    path: String,
-}
-
-impl InTurn<'_> {
-    fn open(store: &Store, path: String) -> Result<InTurn<'_>> {
-        let file = store.open(&path, Mode { create: true, exclusive: true }, StripingHints::default())?;
-        let made = InTurn { store, file, path };
-        (0..u64::from(store.servers())).try_for_each(|server| made.write(server))?;
-        Ok(made)
-    }
-
-    /// A few bytes to the next server.
-    fn write(&self, index: u64) -> Result<()> {
-        let place = index % u64::from(self.store.servers()) * self.store.strip_bytes();
-        Ok(self.file.write_at(place, &[1; SMALL_BYTES])?)
-    }
-}
-
-impl Drop for InTurn<'_> {
-    fn drop(&mut self) {
-        // If the servers are gone, so is the file.
-        let _ = self.store.remove(&self.path);
-    }
-}
-
 /// Until a core is awake: what a small write takes longer before which the client computes for so long; given is
 /// what one takes in a crowd. If that is long, the client sleeps, too, before the answer is there: for as long as `clients` says,
 /// or as its server's core takes.
+///
+/// Each goes to the next server. A client alone that asks one server again and again may have its thread on its own core, for a
+/// whole run or not at all; of several servers' threads, the kernel and they themselves keep most apart from it, as in programs.
 fn time_to_wake(
-    in_turn: &InTurn<'_>,
+    client: &Client,
     awake: f64,
     pause: std::time::Duration,
     clients: Option<Duration>,
 ) -> Result<Duration> {
     let looks_out = look_out(0);
-    let mut seconds = Vec::new();
+    let (mut data, mut seconds) = ([1; SMALL_BYTES], Vec::new());
     for index in 0..WAKES.end {
         let computes = Instant::now();
         while computes.elapsed() < pause {
             spin_loop();
         }
         let start = Instant::now();
-        in_turn.write(index)?;
+        client.request(Kind::Write, index % client.servers(), &mut data)?;
         if WAKES.contains(&index) {
             seconds.push(start.elapsed().as_secs_f64());
         }

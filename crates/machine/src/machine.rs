@@ -410,8 +410,8 @@ fn nodes(mut section: Section<'_>) -> Result<Nodes, MachineError> {
         cores: section.number("cores", 1..=MOST_CORES)?,
         switch: section.duration("switch", "1 s")?,
         quantum,
-        slice: if section.has("slice") { section.duration("slice", "1000 s")? } else { quantum },
-        wake: if section.has("wake") { section.duration("wake", "1 s")? } else { Duration::ZERO },
+        slice: section.duration_or(quantum, "slice", "1000 s")?,
+        wake: section.duration_or(Duration::ZERO, "wake", "1 s")?,
         copy: copy(section.section("copy")?)?,
     };
     section.finish()?;
@@ -475,8 +475,8 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             write: service(section.section("write")?)?,
             open: section.duration("open", "1000 s")?,
             close: section.duration("close", "1000 s")?,
-            resize: optional_duration("resize", &mut section)?,
-            begin: optional_duration("begin", &mut section)?,
+            resize: section.duration_or(Duration::ZERO, "resize", "1000 s")?,
+            begin: section.duration_or(Duration::ZERO, "begin", "1000 s")?,
             pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },
             takes_views: section.has("takes-views") && section.flag("takes-views")?,
             memory: if section.has("memory") { section.size("memory", 0..=1 << 50)? } else { 0 },
@@ -505,30 +505,21 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
     Ok(storage)
 }
 
-fn optional_duration(key: &'static str, section: &mut Section<'_>) -> Result<Duration, MachineError> {
-    if section.has(key) { section.duration(key, "1000 s") } else { Ok(Duration::ZERO) }
-}
-
 pub(crate) fn io_nodes(
     mut section: Section<'_>,
     nodes: u32,
     may_share: bool,
 ) -> Result<IoNodes, MachineError> {
     let placements = IoNodePlacement::ALL.map(|placement| (placement.name(), placement));
-    let mut up_to_a_second = |key, otherwise| {
-        if section.has(key) { section.duration(key, "1 s") } else { Ok(otherwise) }
-    };
-    let wake = up_to_a_second("wake", Duration::ZERO)?;
-    let deep_wake = up_to_a_second("deep-wake", wake)?;
-    let change = up_to_a_second("change", Duration::ZERO)?;
+    let wake = section.duration_or(Duration::ZERO, "wake", "1 s")?;
     let io = IoNodes {
         count: section.number("count", 1..=MOST_NODES)?,
         placement: section.word("placement", &placements)?,
         dedicated: section.flag("dedicated")?,
         shares_cores: section.has("shares-cores") && section.flag("shares-cores")?,
         wake,
-        deep_wake,
-        change,
+        deep_wake: section.duration_or(wake, "deep-wake", "1 s")?,
+        change: section.duration_or(Duration::ZERO, "change", "1 s")?,
     };
     if io.shares_cores && (io.dedicated || !may_share) {
         let expected = "false, unless storage is striped, on nodes that are not dedicated".to_owned();
@@ -582,15 +573,15 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
     };
     let calls = Calls {
         open: section.duration("open", "1000 s")?,
-        create: optional_duration("create", &mut section)?,
+        create: section.duration_or(Duration::ZERO, "create", "1000 s")?,
         close: section.duration("close", "1000 s")?,
         seek: section.duration("seek", "1000 s")?,
-        resize: optional_duration("resize", &mut section)?,
+        resize: section.duration_or(Duration::ZERO, "resize", "1000 s")?,
         sync: if section.has("sync") { Some(access(section.section("sync")?)?) } else { None },
         read: access(section.section("read")?)?,
         write: access(section.section("write")?)?,
         new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },
-        new_folio: optional_duration("new-folio", &mut section)?,
+        new_folio: section.duration_or(Duration::ZERO, "new-folio", "1000 s")?,
         askew: if section.has("askew") { Some(section.bandwidth("askew")?) } else { None },
         write_back: if section.has("write-back") {
             Some(WriteBack::read(section.section("write-back")?)?)

@@ -250,10 +250,6 @@ fn stripe_count(section: &mut Section<'_>) -> Result<Option<u32>, MachineError> 
     }
 }
 
-fn optional_time(key: &'static str, section: &mut Section<'_>) -> Result<Duration, MachineError> {
-    if section.has(key) { section.duration(key, "1000 s") } else { Ok(Duration::ZERO) }
-}
-
 fn servers(mut section: Section<'_>) -> Result<ObjectServers, MachineError> {
     let servers = ObjectServers {
         targets: section.number("targets", 1..=1 << 16)?,
@@ -262,7 +258,7 @@ fn servers(mut section: Section<'_>) -> Result<ObjectServers, MachineError> {
         threads: if section.has("threads") { Some(section.number("threads", 1..=1 << 20)?) } else { None },
         link: if section.has("link") { Some(section.bandwidth("link")?) } else { None },
         memory: if section.has("memory") { section.size("memory", 0..=MOST)? } else { 0 },
-        journal: optional_time("journal", &mut section)?,
+        journal: section.duration_or(Duration::ZERO, "journal", "1000 s")?,
     };
     section.finish()?;
     Ok(servers)

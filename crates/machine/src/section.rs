@@ -209,6 +209,16 @@ impl<'t> Section<'t> {
         self.quantity(key, expected, |text| Duration::parse(text).filter(|found| Some(*found) <= limit))
     }
 
+    /// The same of a key that may be left out.
+    pub(crate) fn duration_or(
+        &mut self,
+        otherwise: Duration,
+        key: &'static str,
+        most: &str,
+    ) -> Result<Duration, MachineError> {
+        if self.has(key) { self.duration(key, most) } else { Ok(otherwise) }
+    }
+
     pub(crate) fn bandwidth(&mut self, key: &'static str) -> Result<Bandwidth, MachineError> {
         const LEAST: &str = "1 kB/s";
         const MOST: &str = "10000 GB/s";

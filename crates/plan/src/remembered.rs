@@ -12,8 +12,9 @@ const LONGEST_IF_CLEAR: u32 = 255;
 ///
 /// How long ranks waited for each other when they last described their accesses is what they expect of the next time. A choice for
 /// a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times, and so on; one
-/// that is clear 12 times, then 192: programs go on as they began, but what all ranks have together a rank sees only if they tell each other. All ranks must hold
-/// the same: so only operations that end on each rank before its next one begins may be told, and a new view begins anew.
+/// that is clear 12 times, then 192: programs go on as they began, but what all ranks have together a rank sees only if they tell
+/// each other. All ranks must hold the same: so only operations that end on each rank before its next one begins may be told, and a
+/// new view begins anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Remembered {
     /// Of reads and writes.
@@ -86,7 +87,7 @@ mod tests {
         Choice { strategy, is_clear: false, reason: String::new() }
     }
 
-    /// Of so many operations, in which `chosen` would be chosen, those in which ranks describe.
+    /// Of so many operations, in which this would be the choice, those in which ranks describe.
     fn described(remembered: &mut Remembered, operations: u32, choice: &Choice) -> Vec<u32> {
         let mut described = Vec::new();
         for operation in 0..operations {

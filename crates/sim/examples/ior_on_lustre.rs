@@ -17,7 +17,7 @@ use pio_sim::{Options, simulate};
 const GIB: f64 = (1_u64 << 30) as f64;
 
 /// Bytes of a rank in the easy phase, and its transfers in the hard one. With twice as many of these, ranks have drifted
-/// further apart, and 10 clients write 14 % faster.
+/// further apart, and 10 clients write 16 % faster.
 const BLOCK: u64 = 256 << 20;
 const SEGMENTS: u64 = 512;
 

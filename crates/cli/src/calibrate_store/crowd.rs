@@ -142,14 +142,14 @@ fn requests_of(clients: usize, cores: usize, description: &Path, path: &str) -> 
 }
 
 /// A client, and its file, which goes with it.
-struct Client {
+pub(super) struct Client {
     store: Store,
     file: StoreFile,
     path: String,
 }
 
 impl Client {
-    fn open(description: &Path, path: String) -> Result<Client> {
+    pub(super) fn open(description: &Path, path: String) -> Result<Client> {
         let store = Store::connect(description)?;
         let file = store.open(&path, Mode { create: true, exclusive: true }, StripingHints::default())?;
         Ok(Client { store, file, path })
@@ -183,10 +183,15 @@ impl Client {
         Ok(Crowd(found))
     }
 
-    fn request(&self, kind: Kind, index: u64, data: &mut [u8]) -> Result<()> {
+    pub(super) fn servers(&self) -> u64 {
+        self.store.servers().into()
+    }
+
+    /// The request of a kind with this number, with as many bytes of `data` as it has.
+    pub(super) fn request(&self, kind: Kind, index: u64, data: &mut [u8]) -> Result<()> {
         let (small, large) = (self.place(index), LARGE_FROM + index * 2 * LARGE_BYTES as u64);
         // Pages that the ones before went to, of one server.
-        let servers = u64::from(self.store.servers());
+        let servers = self.servers();
         let there = self.place(index / servers * servers);
         let positions = 0..LARGE_BYTES as u64;
         match kind {
@@ -213,7 +218,7 @@ impl Client {
 
     /// Where in the file a request is: in a page of its own, on another server than the one before.
     fn place(&self, index: u64) -> u64 {
-        let (servers, strip) = (u64::from(self.store.servers()), self.store.strip_bytes());
+        let (servers, strip) = (self.servers(), self.store.strip_bytes());
         // A strip has several pages, or a page of a server's part several strips.
         let (pages, strips) = ((strip / SMALL_APART).max(1), SMALL_APART.div_ceil(strip));
         let (page, server) = (index / servers, index % servers);

@@ -403,20 +403,18 @@ impl Sum<'_> {
     /// What writes take longer because the file is new: each page is so once, whoever writes the most of it.
     fn new_pages(&mut self, requests: &Requests) {
         let bytes = requests.all_bytes.min(self.operation.span);
-        let accesses = match self.setting.servers {
-            0 => requests.accesses as f64,
-            _ => self.to_servers(requests.accesses, bytes),
-        };
-        let accesses = accesses.min(bytes.div_ceil(PAGE) as f64);
+        let accesses = self.to_servers(requests.accesses, bytes).min(bytes.div_ceil(PAGE) as f64);
         let at_a_time = self.at_a_time(requests.callers);
         self.add(Part::Request, accesses * self.terms.new_pages_s / at_a_time);
         self.add(Part::Store, bytes as f64 * self.terms.new_byte_s / at_a_time);
     }
 
-    /// Requests that servers get of so many for so many bytes: each goes to all servers that have a strip of it.
+    /// Requests that servers get of so many for so many bytes: each goes to all servers that have a strip of it. A file gets them as
+    /// they are.
     fn to_servers(&self, requests: u64, bytes: u64) -> f64 {
         let strips = bytes.div_ceil(self.setting.strip.max(1));
-        requests.saturating_mul(u64::from(self.setting.servers)).min(requests.saturating_add(strips)) as f64
+        requests.saturating_mul(u64::from(self.setting.servers.max(1))).min(requests.saturating_add(strips))
+            as f64
     }
 
     /// How much slower so many busy ranks are than one, for want of processors.

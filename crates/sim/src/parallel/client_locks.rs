@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use pio_machine::{ExtentLocks, LocksOn, Yields};
+use pio_machine::{ExtentLocks, LocksOn};
 use pio_plan::Direction;
 
 use super::client::Flushed;
 use super::extents::Extents;
-use super::locks::{Wish, Word, given_back, overlap};
+use super::locks::{Wish, Word, add_writes, given_back, overlap};
 use super::stripes::{ObjectId, Piece};
 use super::{FAR, Message, ParallelFiles, Wake};
 use crate::kernel::Time;
@@ -180,10 +180,8 @@ impl ParallelFiles {
             match word {
                 Word::Granted(wish, range) => {
                     locks.reads.add(range.clone());
-                    match (wish.direction, yields) {
-                        (Direction::Read, _) => {}
-                        (Direction::Write, Yields::Lock) => locks.writes.add_apart(range),
-                        (Direction::Write, Yields::Extent) => _ = locks.writes.add(range),
+                    if wish.direction == Direction::Write {
+                        add_writes(&mut locks.writes, range, yields);
                     }
                     self.go_on(wish.rank);
                 }

@@ -146,10 +146,9 @@ impl LockTable {
             Grant::Asked => wish.range.clone(),
         };
         let held = self.held.entry(wish.client).or_default();
-        match (wish.direction, costs.yields) {
-            (Direction::Read, _) => _ = held.reads.add(range.clone()),
-            (Direction::Write, Yields::Lock) => held.writes.add_apart(range.clone()),
-            (Direction::Write, Yields::Extent) => _ = held.writes.add(range.clone()),
+        match wish.direction {
+            Direction::Read => _ = held.reads.add(range.clone()),
+            Direction::Write => add_writes(&mut held.writes, range.clone(), costs.yields),
         }
         words.push(Word::Granted(wish.clone(), range));
     }
@@ -216,6 +215,14 @@ impl LockTable {
 const FEW: usize = 4;
 const MANY: usize = 32;
 const MOST_GROWN: u64 = 32 << 20;
+
+/// Adds a lock to write to those of a client: apart from the others, if all of one is given back.
+pub(super) fn add_writes(writes: &mut Extents, range: Range<u64>, yields: Yields) {
+    match yields {
+        Yields::Lock => writes.add_apart(range),
+        Yields::Extent => _ = writes.add(range),
+    }
+}
 
 /// What has been called back from a client and is not back yet.
 fn called_from(called: &[(u32, Range<u64>)], client: u32) -> impl Iterator<Item = &Range<u64>> {

@@ -242,27 +242,24 @@ mod tests {
         assert_eq!(done(server.sync(&costs, Time(31 * MS), 0)), 51 + 10);
     }
 
-    #[test]
-    fn what_a_commit_has_taken_along_is_durable_with_it() {
+    /// Commits of 10 ms that are asked for one after the other, at a time and for what was written by then: when each is done.
+    fn durable<const N: usize>(asked: [(u64, u64); N]) -> [u64; N] {
         let costs = ObjectServers { journal: ms(10), ..servers() };
         let mut server = ObjectServer::new(&costs);
-        let mut commit =
-            |now: u64, written: u64| done(server.commit(&costs, Time(now * MS), 0, Time(written * MS)));
+        asked.map(|(now, written)| done(server.commit(&costs, Time(now * MS), 0, Time(written * MS))))
+    }
+
+    #[test]
+    fn what_a_commit_has_taken_along_is_durable_with_it() {
         // The first begins at 5; what was written before is durable with it, at once if it is over; what came since is not.
-        assert_eq!(
-            [commit(5, 3), commit(8, 4), commit(20, 5), commit(21, 6), commit(22, 5), commit(22, 22)],
-            [15, 15, 20, 31, 22, 41]
-        );
+        let asked = [(5, 3), (8, 4), (20, 5), (21, 6), (22, 5), (22, 22)];
+        assert_eq!(durable(asked), [15, 15, 20, 31, 22, 41]);
     }
 
     #[test]
     fn a_commit_that_waits_for_data_holds_nobody_back() {
-        let costs = ObjectServers { journal: ms(10), ..servers() };
-        let mut server = ObjectServer::new(&costs);
-        let mut commit =
-            |now: u64, written: u64| done(server.commit(&costs, Time(now * MS), 0, Time(written * MS)));
-        // One is to begin at 32. Another can be made before it, and then no other.
-        assert_eq!([commit(0, 32), commit(1, 0), commit(2, 1), commit(13, 13)], [42, 11, 11, 23]);
-        assert_eq!([commit(14, 14), commit(24, 24)], [42, 42]);
+        // One is to begin at 32. Others can be made before it, at 1 and at 13, and then no other.
+        let asked = [(0, 32), (1, 0), (2, 1), (13, 13), (14, 14), (24, 24)];
+        assert_eq!(durable(asked), [42, 11, 11, 23, 42, 42]);
     }
 }
