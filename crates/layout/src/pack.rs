@@ -275,12 +275,16 @@ macro_rules! by_piece_size {
     };
 }
 
-/// Whether a place to copy to is 1 to 31 bytes further into its page than that to copy from: some processors' block copies then
-/// move bytes one by one. A place is an address, or an offset of a file that is in memory by pages.
+/// How far places to copy to are from those to copy from, at most, for a copy [to be askew](is_askew) on any known processor.
+pub const MOST_ASKEW: u64 = 32;
+
+/// Whether a place to copy to is a little further into its page than that to copy from, by less than `reach` bytes: some
+/// processors' block copies then move bytes one by one. Those of some reach 16 bytes, of others [32](MOST_ASKEW). A place is an
+/// address, or an offset of a file that is in memory by pages.
 #[inline]
-pub fn is_askew(target: u64, source: u64) -> bool {
+pub fn is_askew(target: u64, source: u64, reach: u64) -> bool {
     const PAGE: u64 = 4096;
-    (1..32).contains(&(target.wrapping_sub(source) % PAGE))
+    (1..reach).contains(&(target.wrapping_sub(source) % PAGE))
 }
 
 /// Copies `source` to `target`, which is as long, quickly wherever in their pages they are.
@@ -294,7 +298,7 @@ pub fn is_askew(target: u64, source: u64) -> bool {
 pub fn move_bytes(target: &mut [u8], source: &[u8]) {
     const SHORT_BYTES: usize = 1 << 10;
     let (to, from) = (target.as_ptr().addr() as u64, source.as_ptr().addr() as u64);
-    if source.len() <= SHORT_BYTES || !is_askew(to, from) {
+    if source.len() <= SHORT_BYTES || !is_askew(to, from, MOST_ASKEW) {
         return target.copy_from_slice(source);
     }
     for (to, from) in target.chunks_mut(SHORT_BYTES).zip(source.chunks(SHORT_BYTES)) {

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::machine::{CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
+use crate::machine::{ASKEW_REACH, CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
 use crate::network::{Link, Network, Rails, Switching, Topology};
 use crate::quantity::{Bandwidth, Duration};
 use crate::spreads::Spreads;
@@ -54,8 +54,8 @@ const PART_OF_A_PAGE: usize = PAGE / 2;
 const SMALL_CALLS: u64 = 20_000;
 const SMALL_BYTES: usize = 8;
 const PAGE: usize = 4096;
-/// Bytes off its place in a page: where most C libraries put large memory, so that reads from whole pages meet it.
-const ASKEW: usize = 16;
+/// Bytes off its place in a page, and below how many more processors are no better at it.
+const ASKEW: [(usize, u64); 2] = [(8, 16), (24, ASKEW_REACH)];
 const LEAST_ASKEW: f64 = 0.5;
 /// 16 pages from one behind a boundary on lie in folios of 1, 2, 4, 8 and 1 of them.
 const FOLIOS_MORE: f64 = 4.0;
@@ -147,7 +147,8 @@ pub fn calibrate(
             write: accesses.write,
             new_pages: Some(accesses.new_pages),
             new_folio: accesses.new_folio,
-            askew: accesses.askew,
+            askew: accesses.askew.map(|(rate, _)| rate),
+            askew_reach: accesses.askew.map_or(ASKEW_REACH, |(_, reach)| reach),
             write_back,
             cold_reads,
             collective_waits: true,
@@ -178,7 +179,8 @@ impl Machine {
          calls.new-pages: what writes of half a page, 64 KiB and 1 MiB to an empty file take beyond that; those of half\n\
          a page on up to four cores at once.\n\
          calls.new-folio: what writes of 64 KiB to an empty file take longer that begin a page later, for each of 4 folios more.\n\
-         calls.askew: what reads of 64 KiB take longer whose memory is 16 bytes further into a page than their place in the file.\n\
+         calls.askew: what reads of 64 KiB take longer whose memory is 8 bytes (or 24, then it reaches to 32) further into a page than\n\
+         their place in the file.\n\
          calls.write-back: bandwidth: fsync after writes of 256 MiB; the rest is what the kernel says that it does.\n\
          calls.cold-reads: of a file of 256 MiB that the kernel was told to forget: a page here and there (request); one reader,\n\
          and two a core (up to 16), going through it.\n\
@@ -551,7 +553,8 @@ struct Accesses {
     write: CallCost,
     new_pages: CallCost,
     new_folio: Duration,
-    askew: Option<Bandwidth>,
+    /// And below how many bytes.
+    askew: Option<(Bandwidth, u64)>,
 }
 
 fn measure_calls(
@@ -564,7 +567,7 @@ fn measure_calls(
     let mut memory = vec![1_u8; LARGE + PAGE];
     let begin = memory.as_ptr().align_offset(PAGE);
     let memory = &mut memory[begin..begin + LARGE];
-    let (mut seeks, mut askew, mut folios) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut seeks, mut folios, mut askew) = (Vec::new(), Vec::new(), ASKEW.map(|_| Vec::new()));
     let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
     for run in 0..RUNS {
         new_pages.of(PAGE).push(parts_of_new_pages(path, writers)?);
@@ -580,9 +583,11 @@ fn measure_calls(
             let straight = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
             reads.of(size).push(straight);
             if size == MIDDLE {
-                let data = &mut memory[ASKEW..ASKEW + size];
-                let slanting = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
-                askew.push(slanting - straight);
+                for ((off, _), askew) in ASKEW.iter().zip(&mut askew) {
+                    let data = &mut memory[*off..off + size];
+                    let slanting = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
+                    askew.push(slanting - straight);
+                }
                 let (file, data) = (fresh(path)?, &memory[..size]);
                 let behind = |index: u64| file.write_all_at(data, index * size as u64 + PAGE as u64);
                 let apart = each((FILE_BYTES / size) as u64, behind)?;
@@ -604,8 +609,11 @@ fn measure_calls(
     let read = CallCost::through(&reads.middles("calls.read", spreads));
     let write = CallCost::through(&writes.middles("calls.write", spreads));
     // Where it is less than this part, it is the measurement's own error.
-    let counts = middle(askew.clone()) > read.of(MIDDLE as u64).seconds() * LEAST_ASKEW;
-    let askew = counts.then(|| rate(spreads.middle("calls.askew", askew) / MIDDLE as f64));
+    let least = read.of(MIDDLE as u64).seconds() * LEAST_ASKEW;
+    let counting = ASKEW.iter().zip(askew).filter(|(_, longer)| middle(longer.clone()) > least);
+    let askew = counting
+        .last()
+        .map(|((_, reach), longer)| (rate(spreads.middle("calls.askew", longer) / MIDDLE as f64), *reach));
     let new_folio = middle(folios.clone());
     let new_folio = if new_folio > LEAST_OF_A_FOLIO {
         time(spreads.middle("calls.new-folio", folios))

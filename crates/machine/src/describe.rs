@@ -122,7 +122,7 @@ impl Machine {
             writeln!(out, "new-folio = \"{}\"", calls.new_folio)?;
         }
         if let Some(askew) = calls.askew {
-            writeln!(out, "askew = \"{askew}\"")?;
+            writeln!(out, "askew = \"{askew}\"\naskew-reach = \"{} B\"", calls.askew_reach)?;
         }
         if let Some(write_back) = &calls.write_back {
             writeln!(out, "write-back = {}", write_back.text())?;

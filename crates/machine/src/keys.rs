@@ -193,6 +193,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "new-pages",
             "new-folio",
             "askew",
+            "askew-reach",
             "write-back",
             "cold-reads",
             "collective-waits",

@@ -36,7 +36,8 @@ pub use cpu::Cpu;
 pub use error::MachineError;
 pub use io_node::{IoNode, RequestCpu};
 pub use machine::{
-    CallCost, Calls, Copy, IoNodePlacement, IoNodes, Machine, Messages, Nodes, Pieces, Service, Storage,
+    ASKEW_REACH, CallCost, Calls, Copy, IoNodePlacement, IoNodes, Machine, Messages, Nodes, Pieces, Service,
+    Storage,
 };
 pub use mpi_io::{LibraryCosts, MpiIo, Together};
 pub use network::{

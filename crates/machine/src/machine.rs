@@ -259,10 +259,12 @@ pub struct Calls {
     /// And for each folio of them but the first: file systems with large folios take a power of two of pages at a time, where a
     /// write begins and ends with such. 0 for others.
     pub new_folio: Duration,
-    /// At this rate bytes of a read or write take longer if the place that they go to is 1 to 31 bytes further into its page
-    /// than that where they come from: some processors' block copies then move them one by one. None where that costs nothing.
-    /// Only where files are in the node's own file system.
+    /// At this rate bytes of a read or write take longer if the place that they go to is a little further into its page, by less
+    /// than [`askew_reach`](Self::askew_reach), than that where they come from: some processors' block copies then move them one
+    /// by one. None where that costs nothing. Only where files are in the node's own file system.
     pub askew: Option<Bandwidth>,
+    /// How much further, in bytes.
+    pub askew_reach: u64,
     /// When what was written goes to the device without being asked to. None where memory is the device, or nothing is known;
     /// only where files are in the node's own file system.
     pub write_back: Option<WriteBack>,
@@ -313,6 +315,8 @@ pub(crate) const MOST_NODES: u32 = 1 << 20;
 const MOST_CORES: u32 = 4096;
 /// No processor takes longer for a piece.
 const MOST_OF_A_PIECE: &str = "1 s";
+/// Bytes below which known processors find copies askew, at most.
+pub const ASKEW_REACH: u64 = 32;
 pub(crate) const STRIPS: std::ops::RangeInclusive<u64> = 512..=1 << 30;
 
 impl Machine {
@@ -583,6 +587,11 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },
         new_folio: section.duration_or(Duration::ZERO, "new-folio", "1000 s")?,
         askew: if section.has("askew") { Some(section.bandwidth("askew")?) } else { None },
+        askew_reach: if section.has("askew-reach") {
+            section.size("askew-reach", 2..=ASKEW_REACH)?
+        } else {
+            ASKEW_REACH
+        },
         write_back: if section.has("write-back") {
             Some(WriteBack::read(section.section("write-back")?)?)
         } else {

@@ -12,7 +12,7 @@ const LONGEST_IF_CLEAR: u32 = 255;
 ///
 /// How long ranks waited for each other when they last described their accesses is what they expect of the next time. A choice for
 /// a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times, and so on; one
-/// that is clear 12 times, then 192: programs go on as they began, but what all ranks have together a rank sees only if they tell
+/// that is clear 48 times, then 192: programs go on as they began, but what all ranks have together a rank sees only if they tell
 /// each other. All ranks must hold the same: so only operations that end on each rank before its next one begins may be told, and a
 /// new view begins anew.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,7 +66,7 @@ impl Remembered {
             Kept { waited_us, ..Kept::default() }
         } else {
             let (first, times, longest) = match choice.is_clear {
-                true => (12, 16, LONGEST_IF_CLEAR),
+                true => (48, 4, LONGEST_IF_CLEAR),
                 false => (3, 4, LONGEST),
             };
             let is_confirmed = kept.strategy == Some(chosen);
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn what_is_clear_is_asked_less_often_at_once() {
         let clear = Choice { is_clear: true, ..choice(Strategy::Independent) };
-        assert_eq!(described(&mut Remembered::default(), 500, &clear), [0, 13, 206, 462]);
+        assert_eq!(described(&mut Remembered::default(), 500, &clear), [0, 49, 242, 498]);
     }
 
     #[test]

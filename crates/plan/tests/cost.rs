@@ -151,6 +151,22 @@ fn long_pieces_are_accesses_of_their_own_to_servers() {
 }
 
 #[test]
+fn ranks_that_would_take_turns_with_each_piece_list_them_instead() {
+    // Pieces so long that it costs the same, whoever writes them: only one at a time writes a file.
+    let long = interleaved(Direction::Write, 2, 128, 8192);
+    let guarded = Setting { guarded: true, ..setting(0, 2) };
+    let best = |operation: &Operation, setting: &Setting, is_remote| {
+        choose(operation, setting, &Terms { is_remote, ..Terms::MEASURED }).strategy
+    };
+    assert_eq!(best(&long, &guarded, false), Strategy::List);
+    // Elsewhere they write side by side; and who reads, is apart or alone does not wait for others.
+    assert_ne!(best(&long, &guarded, true), Strategy::List);
+    assert_ne!(best(&long, &setting(0, 2), false), Strategy::List);
+    assert_ne!(best(&apart(Direction::Write, 2, 1 << 20), &guarded, false), Strategy::List);
+    assert_ne!(best(&interleaved(Direction::Read, 2, 128, 8192), &guarded, false), Strategy::List);
+}
+
+#[test]
 fn on_servers_nobody_sieves_to_write() {
     let operation = interleaved(Direction::Write, 2, 1000, 64);
     let parts = |strategy| estimate(strategy, &operation, &setting(2, 2), &Terms::MEASURED).unwrap().parts;

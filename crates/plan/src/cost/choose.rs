@@ -1,5 +1,6 @@
 //! Which strategy, and why.
 
+use crate::access::Direction;
 use crate::cost::estimate::{Estimate, estimate};
 use crate::cost::setting::Setting;
 use crate::cost::terms::Terms;
@@ -19,9 +20,8 @@ const WORTH_AN_EXCHANGE: f64 = 2.0;
 /// Costs that are no further apart are equal: the model does not know more.
 const EQUAL: f64 = 1.1;
 
-/// The cheapest strategy; of [`EQUAL`] ones, the first of [`Strategy::ALL`], where the simpler ones come first; but list only
-/// before none: it waits for an answer after every few pieces, which where ranks share processors costs more than is known. One in
-/// which ranks exchange data must be cheaper with what they wait for each other, or by far: [`WORTH_AN_EXCHANGE`]. The reason tells
+/// The cheapest strategy; of [`EQUAL`] ones, the first of [`Strategy::ALL`], where the simpler ones come first; but list is the
+/// last, or the [first](is_list_first). One in which ranks exchange data must be cheaper with what they wait for each other, or by far: [`WORTH_AN_EXCHANGE`]. The reason tells
 /// what it takes, what takes longest in it, and how much longer the others would take.
 pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice {
     let estimates = possible(operation, setting, terms);
@@ -33,7 +33,8 @@ pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice
     let least = estimates.iter().map(expected).fold(f64::INFINITY, f64::min);
     let equal = estimates.iter().filter(|one| expected(one) <= least * EQUAL);
     // Sieving can always be used: there is always one.
-    let Some(best) = equal.min_by_key(|one| one.strategy == Strategy::List) else {
+    let list_first = is_list_first(operation, setting, terms);
+    let Some(best) = equal.min_by_key(|one| (one.strategy == Strategy::List) != list_first) else {
         let reason = "nothing else can be used".to_owned();
         return Choice { strategy: Strategy::Sieving, is_clear: false, reason };
     };
@@ -42,6 +43,16 @@ pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice
     let waits = setting.waits_s.map(|waits_s| format!("; who exchanges data waits {:.3} ms", waits_s * 1e3));
     let reason = reason(operation, best, &estimates) + &waits.unwrap_or_default();
     Choice { strategy: best.strategy, is_clear, reason }
+}
+
+/// Whether list is the first of equals, not the last.
+///
+/// It waits for an answer after every few pieces, which where ranks share processors costs more than is known. But where only one
+/// writes a file at a time, ranks that lock all they write go one after the other, and the first is through long before the last;
+/// ranks that take turns with each piece are all through at the end.
+fn is_list_first(operation: &Operation, setting: &Setting, terms: &Terms) -> bool {
+    let one_at_a_time = setting.servers == 0 && !terms.is_remote && operation.direction == Direction::Write;
+    one_at_a_time && setting.guarded && operation.is_interleaved && operation.busy > 1
 }
 
 fn reason(operation: &Operation, best: &Estimate, estimates: &[Estimate]) -> String {

@@ -154,7 +154,7 @@ impl Engine<'_> {
             Direction::Read => (memory, offset),
             Direction::Write => (offset, memory),
         };
-        if of_step < LARGE_MEMORY_BYTES || !is_askew(target, source) {
+        if of_step < LARGE_MEMORY_BYTES || !is_askew(target, source, self.machine.calls.askew_reach) {
             return Duration::ZERO;
         }
         let is_pioscope = transfer.call.is_none() && !Strategy::OWN.contains(&self.strategy);

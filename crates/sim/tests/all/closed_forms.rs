@@ -537,13 +537,14 @@ fn readers_share_a_device() {
 
 #[test]
 fn requests_cost_more_whose_memory_is_a_little_before_or_behind_their_place() {
-    let machine = shared_core("askew = \"1 GB/s\"\n", "");
     // Large memory begins 16 bytes into a page.
-    let askew = |direction: Direction, offset: u64, bytes: u64| {
+    let askew_of = |reach: &str, direction: Direction, offset: u64, bytes: u64| {
+        let machine = shared_core(&format!("askew = \"1 GB/s\"\n{reach}"), "");
         let time = nanoseconds(&machine, vec![vec![request(0, direction, offset, bytes)]]);
         let usual = nanoseconds(&shared_core("", ""), vec![vec![request(0, direction, offset, bytes)]]);
         time - usual
     };
+    let askew = |direction, offset, bytes| askew_of("", direction, offset, bytes);
     let (page, large) = (4096, 200_000);
     for (offset, write, read) in [
         (0, 0, large),
@@ -559,6 +560,9 @@ fn requests_cost_more_whose_memory_is_a_little_before_or_behind_their_place() {
         assert_eq!(askew(Direction::Read, offset, large), read, "read at {offset}");
     }
     assert_eq!(askew(Direction::Write, 24, 100_000), 0, "small memory may be anywhere");
+    for (offset, write) in [(16, 0), (17, large), (31, large), (32, 0)] {
+        assert_eq!(askew_of("askew-reach = \"16 B\"\n", Direction::Write, offset, large), write, "{offset}");
+    }
 }
 
 #[test]
