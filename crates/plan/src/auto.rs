@@ -56,7 +56,7 @@ impl Auto {
                     let strategy = Strategy::Sieving;
                     let reason =
                         "more ranks than processors: what they told each other would take longer".to_owned();
-                    self.choice = Some(Choice { strategy, is_clear: false, reason });
+                    self.choice = Some(Choice { strategy, holds: 0, reason });
                     return self.begin_alone(strategy, actions);
                 }
                 if let Some(strategy) = self.context.remembered.strategy {

@@ -197,9 +197,9 @@ pub trait StateMachine {
 pub struct Choice {
     /// The strategy that was chosen.
     pub strategy: Strategy,
-    /// Whether all ranks had data, and to exchange them would have been no cheaper even among ranks that never wait for each other:
-    /// how long they wait changes sooner than what they access.
-    pub is_clear: bool,
+    /// For how many operations like this one it is to be held: before, what is likely to be gained by another choice, as ranks may
+    /// wait for each other no longer, is less than what they wait to make it. [`u32::MAX`] where nothing can be gained.
+    pub holds: u32,
     /// Why, for people to read.
     pub reason: String,
 }

@@ -4,17 +4,20 @@ use crate::access::Direction;
 use crate::machine::Choice;
 use crate::strategy::Strategy;
 
-/// After how many operations without a word the ranks describe their accesses anew, at most; and where the choice is clear.
+/// After how many operations without a word the ranks describe their accesses anew, when they first chose so, and at most; and
+/// that where the choice is one that [holds](Choice::holds) for so many.
+const FIRST: u32 = 3;
+const FIRST_THAT_HOLDS: u32 = 48;
 const LONGEST: u32 = 63;
-const LONGEST_IF_CLEAR: u32 = 255;
+const LONGEST_THAT_HOLDS: u32 = 255;
 
 /// What is kept in mind of an open file's collective operations under its views in force.
 ///
 /// How long ranks waited for each other when they last described their accesses is what they expect of the next time. A choice for
 /// a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times, and so on; one
-/// that is clear 48 times, then 192: programs go on as they began, but what all ranks have together a rank sees only if they tell
-/// each other. All ranks must hold the same: so only operations that end on each rank before its next one begins may be told, and a
-/// new view begins anew.
+/// that [holds](Choice::holds) for longer 48 times first, if it holds so long. Programs go on as they began, but what all ranks have
+/// together a rank sees only if they tell each other. All ranks must hold the same: so only operations that end on each rank before
+/// its next one begins may be told, and a new view begins anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Remembered {
     /// Of reads and writes.
@@ -65,12 +68,10 @@ impl Remembered {
         *kept = if chosen.sends_messages() {
             Kept { waited_us, ..Kept::default() }
         } else {
-            let (first, times, longest) = match choice.is_clear {
-                true => (48, 4, LONGEST_IF_CLEAR),
-                false => (3, 4, LONGEST),
-            };
+            let first = choice.holds.clamp(FIRST, FIRST_THAT_HOLDS);
+            let longest = choice.holds.clamp(LONGEST, LONGEST_THAT_HOLDS);
             let is_confirmed = kept.strategy == Some(chosen);
-            let held = if is_confirmed { (kept.held * times).min(longest) } else { first };
+            let held = if is_confirmed { (kept.held * 4).clamp(first, longest) } else { first };
             Kept { strategy: Some(chosen), left: held, held, waited_us }
         };
         if chosen.sends_messages() {
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     fn choice(strategy: Strategy) -> Choice {
-        Choice { strategy, is_clear: false, reason: String::new() }
+        Choice { strategy, holds: 0, reason: String::new() }
     }
 
     /// Of so many operations, in which this would be the choice, those in which ranks describe.
@@ -110,9 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_clear_is_asked_less_often_at_once() {
-        let clear = Choice { is_clear: true, ..choice(Strategy::Independent) };
-        assert_eq!(described(&mut Remembered::default(), 500, &clear), [0, 49, 242, 498]);
+    fn what_holds_by_itself_is_asked_less_often_at_once() {
+        let asked = |holds| {
+            let choice = Choice { holds, ..choice(Strategy::Independent) };
+            described(&mut Remembered::default(), 500, &choice)
+        };
+        assert_eq!(asked(u32::MAX), [0, 49, 242, 498]);
+        assert_eq!(asked(20), [0, 21, 85, 149, 213, 277, 341, 405, 469]);
+        assert_eq!(asked(100), [0, 49, 150, 251, 352, 453]);
     }
 
     #[test]

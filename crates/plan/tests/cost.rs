@@ -174,16 +174,23 @@ fn on_servers_nobody_sieves_to_write() {
 }
 
 #[test]
-fn a_choice_is_clear_if_messages_gain_nothing() {
-    let clear = |operation: &Operation, servers| {
-        choose(operation, &setting(servers, operation.ranks), &Terms::MEASURED).is_clear
+fn a_choice_holds_while_to_ask_costs_more_than_may_be_gained() {
+    let holds = |operation: &Operation, waits_s| {
+        let setting = Setting { waits_s, ..setting(0, operation.ranks) };
+        choose(operation, &setting, &Terms::MEASURED).holds
     };
-    assert!(clear(&apart(Direction::Write, 4, 16 << 20), 0));
+    // Nothing may be gained.
+    assert_eq!(holds(&apart(Direction::Write, 4, 16 << 20), None), u32::MAX);
     // One that only waiting decides is not; nor one of an operation in which not all ranks have data.
     let exchanged = interleaved(Direction::Write, 8, 128, 2048);
     let late = choose(&exchanged, &Setting { waits_s: Some(1.0), ..setting(0, 8) }, &Terms::MEASURED);
-    assert!(!late.strategy.sends_messages() && !late.is_clear);
-    assert!(!clear(&Operation { ranks: 5, ..apart(Direction::Write, 4, 16 << 20) }, 0));
+    assert!(!late.strategy.sends_messages());
+    let seconds =
+        |strategy| estimate(strategy, &exchanged, &setting(0, 8), &Terms::MEASURED).unwrap().seconds();
+    let gain_s = seconds(late.strategy) - seconds(Strategy::TwoPhase).min(seconds(Strategy::ViewBased));
+    assert_eq!(late.holds, (1.0 / gain_s * 4.0) as u32);
+    assert_eq!(holds(&exchanged, Some(10.0)) / late.holds, 10);
+    assert_eq!(holds(&Operation { ranks: 5, ..apart(Direction::Write, 4, 16 << 20) }, None), 0);
 }
 
 #[test]

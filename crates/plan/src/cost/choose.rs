@@ -17,6 +17,9 @@ pub fn possible(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<
 /// as each for itself: a rank on its own waits for nobody.
 const WORTH_AN_EXCHANGE: f64 = 2.0;
 
+/// Of so many times that ranks find out whether they wait for each other no longer, they do so once: programs go on as they began.
+const SELDOM: f64 = 4.0;
+
 /// Costs that are no further apart are equal: the model does not know more.
 const EQUAL: f64 = 1.1;
 
@@ -36,13 +39,20 @@ pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice
     let list_first = is_list_first(operation, setting, terms);
     let Some(best) = equal.min_by_key(|one| (one.strategy == Strategy::List) != list_first) else {
         let reason = "nothing else can be used".to_owned();
-        return Choice { strategy: Strategy::Sieving, is_clear: false, reason };
+        return Choice { strategy: Strategy::Sieving, holds: 0, reason };
     };
-    let mut exchanging = estimates.iter().filter(|one| one.strategy.sends_messages());
-    let is_clear = operation.busy == operation.ranks && exchanging.all(|one| one.seconds() >= best.seconds());
+    // Where not all ranks have data, they may the next time: that is another operation.
+    let holds = if operation.busy < operation.ranks { 0 } else { holds(best, &estimates, setting) };
     let waits = setting.waits_s.map(|waits_s| format!("; who exchanges data waits {:.3} ms", waits_s * 1e3));
     let reason = reason(operation, best, &estimates) + &waits.unwrap_or_default();
-    Choice { strategy: best.strategy, is_clear, reason }
+    Choice { strategy: best.strategy, holds, reason }
+}
+
+/// For how many operations `best` is to be held: see [`Choice::holds`].
+fn holds(best: &Estimate, estimates: &[Estimate], setting: &Setting) -> u32 {
+    let exchanging = estimates.iter().filter(|one| one.strategy.sends_messages());
+    let gain_s = best.seconds() - exchanging.map(Estimate::seconds).fold(f64::INFINITY, f64::min);
+    if gain_s <= 0.0 { u32::MAX } else { (setting.waits_s.unwrap_or_default() / gain_s * SELDOM) as u32 }
 }
 
 /// Whether list is the first of equals, not the last.
