@@ -11,27 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-try:
-    GLIBC = os.confstr("CS_GNU_LIBC_VERSION")
-except (ValueError, OSError):
-    GLIBC = None
-if not GLIBC:
-    sys.exit(
-        "Pioscope needs Linux with the GNU C library (glibc 2.28 or newer), and this Python runs on another (musl, perhaps): its "
-        "recorder is loaded into programs by glibc's loader, and stands for glibc's functions"
-    )
-
-# Said before maturin's hooks: they would download a Rust that the command and the library are not compiled with.
-COMPILERS = {
-    "cargo": "Rust 1.90 or newer (rustup installs it)",
-    [*os.environ.get("CC", "").split(), "cc"][0]: "a C compiler (gcc, for one)",
-}
-LACKING = [what for program, what in COMPILERS.items() if not shutil.which(program)]
-if LACKING:
-    sys.exit(f"Pioscope is compiled with {' and '.join(LACKING)}, not found on the PATH; its wheels need no compiler")
-
 import maturin
-from maturin import get_requires_for_build_editable, get_requires_for_build_sdist, get_requires_for_build_wheel
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -39,6 +19,7 @@ TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 DATA = ROOT / "target/wheel"
 # Where each of them goes under an environment's folder (PEP 427).
 INSTALLED = {"pioscope": "scripts", "libpio_mpiio.so": "data/lib/pioscope"}
+CARGO = {"cargo": "Rust 1.90 or newer (rustup installs it)"}
 
 __all__ = [
     "build_editable",
@@ -52,28 +33,67 @@ __all__ = [
 ]
 
 
+def get_requires_for_build_wheel(config_settings=None):
+    check()
+    return maturin.get_requires_for_build_wheel(config_settings)
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    check()
+    DATA.mkdir(parents=True, exist_ok=True)
+    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    check()
     collect()
     return maturin.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
+get_requires_for_build_editable = get_requires_for_build_wheel
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    check()
+    collect()
+    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+
+
+def get_requires_for_build_sdist(config_settings=None):
+    check_programs(CARGO)
+    return maturin.get_requires_for_build_sdist(config_settings)
+
+
 def build_sdist(sdist_directory, config_settings=None):
+    """Packs the sources. Nothing is compiled, but cargo lists the crates."""
+    check_programs(CARGO)
     # maturin asks for the folder, though nothing in it belongs to the sources.
     DATA.mkdir(parents=True, exist_ok=True)
     return maturin.build_sdist(sdist_directory, config_settings)
 
 
-def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
-    collect()
-    return maturin.build_editable(wheel_directory, config_settings, metadata_directory)
+def check():
+    """Ends where nothing can be compiled. It comes before maturin's hooks: they would download a Rust that the command and the
+    library are not compiled with."""
+    try:
+        glibc = os.confstr("CS_GNU_LIBC_VERSION")
+    except (ValueError, OSError):
+        glibc = None
+    if not glibc:
+        sys.exit(
+            "Pioscope needs Linux with the GNU C library (glibc 2.28 or newer), and this Python runs on another (musl, perhaps): its "
+            "recorder is loaded into programs by glibc's loader, and stands for glibc's functions"
+        )
+    compiler = [*os.environ.get("CC", "").split(), "cc"][0]
+    check_programs(CARGO | {compiler: "a C compiler (gcc, for one)"})
 
 
-def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    DATA.mkdir(parents=True, exist_ok=True)
-    return maturin.prepare_metadata_for_build_wheel(metadata_directory, config_settings)
-
-
-prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
+def check_programs(needed):
+    """Names, in one message, what is needed and not found."""
+    lacking = [what for program, what in needed.items() if not shutil.which(program)]
+    if lacking:
+        sys.exit(f"Pioscope is built with {' and '.join(lacking)}, not found on the PATH; its wheels need no compiler")
 
 
 def collect():
