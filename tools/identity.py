@@ -11,7 +11,7 @@ from tree import COLLAPSE, NOTHING_APPLIED, mpiexec, pioscope, run
 
 # Aligned: every rank has the same number of zones. Unaligned: no border of a rank's part is a round number.
 MESHES = ["16x16x16", "33x20x17"]
-# More ranks than this take a while on few processors: not all numbers of aggregators are tried.
+# More ranks than this take minutes a run on few processors: not all hints are tried.
 MANY = 64
 # Of one run: 256 ranks on two processors take some minutes.
 TIMEOUT_S = 600
@@ -56,11 +56,12 @@ def ways(ranks):
     """Strategies and hints to try on so many ranks."""
     yield "independent", ""
     yield "two-phase", ""
-    few = {1, 2, 3, 5} if ranks <= MANY else {1, 5}
-    for cb_nodes in sorted({*few, ranks - 1, ranks} & set(range(1, ranks + 1))):
+    numbers = {1, 2, 3, 5, ranks - 1, ranks} if ranks <= MANY else {ranks - 1}
+    for cb_nodes in sorted(numbers & set(range(1, ranks + 1))):
         yield "two-phase", f"cb_nodes={cb_nodes},cb_buffer_size=4096"
     yield "two-phase", f"cb_nodes={ranks},cb_buffer_size=5000,striping_unit=1000"
-    yield "two-phase", f"cb_nodes={ranks},cb_buffer_size=65536"
+    if ranks <= MANY:
+        yield "two-phase", f"cb_nodes={ranks},cb_buffer_size=65536"
 
 
 def collapse(program, ranks, mesh, output, words, prefix=()):
