@@ -24,28 +24,30 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, nargs="*", default=[64, 128], help="numbers of ranks (default %(default)s)")
     parser.add_argument("--pairs", type=int, default=3, help="runs of each side (default %(default)s)")
-    parser.add_argument("--repeat", type=int, default=5, help="files a run opens one after the other (default %(default)s)")
+    parser.add_argument("--repeat", type=int, default=3, help="files a run opens one after the other (default %(default)s)")
     parser.add_argument("--openmpi", type=Path, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pioscope-bench-") as folder, page("wide-jobs", wanted=arguments.write):
         print(f"{CPUS} processors, {versions()}; 64 elements of 4 bytes a rank, strategy {STRATEGY}")
         print(ROW.format("ranks", "step", "beside", "its ms", "ours ms", "its time over ours"), flush=True)
-        for ranks in arguments.ranks:
-            for beside, path in libraries(arguments.openmpi):
-                compare(Path(folder), ranks, beside, path, arguments)
+        first = os.environ["PATH"]
+        for beside, path in libraries(arguments.openmpi, first):
+            os.environ["PATH"] = path
+            for ranks in arguments.ranks:
+                compare(Path(folder), ranks, beside, arguments)
+        os.environ["PATH"] = first
 
 
-def libraries(open_mpi):
+def libraries(open_mpi, path):
     """The MPIs' own MPI-IO by name, each with the PATH on which its MPI is first."""
-    path = os.environ["PATH"]
-    yield OWN[family()].upper(), path
+    found = [(OWN[family()].upper(), path)]
     if family() != "openmpi" and (open_mpi / "mpicc").exists():
-        yield OWN["openmpi"].upper(), f"{open_mpi}{os.pathsep}{path}"
+        found.append((OWN["openmpi"].upper(), f"{open_mpi}{os.pathsep}{path}"))
+    return found
 
 
-def compare(folder, ranks, beside, path, arguments):
-    os.environ["PATH"] = path
+def compare(folder, ranks, beside, arguments):
     program = folder / f"small-{beside}"
     run(["mpicc", "-O2", "-o", program, ROOT / "crates/mpiio/bench/small.c"])
     job = [*mpiexec(ranks), program, "--repeat", arguments.repeat, "--file", folder / "data"]
