@@ -16,7 +16,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
+.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-width test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,11 @@ test-study: build collapse
 
 test-mpi: build collapse ## collapse under Pioscope's MPI-IO and the MPI's own, byte for byte (one size: make test-mpi NP=8)
 	python3 tools/identity.py --ranks $(NP)
+
+# Not one of `make test`: it takes ten minutes on two processors. The files are the same whatever the number of ranks, and
+# so few write them with the MPI's own MPI-IO, which takes ten times as long as Pioscope's with so many.
+test-width: build collapse ## the same with 128 and 256 ranks
+	python3 tools/identity.py --ranks 128,256 --own 4 --mesh 33x20x17
 
 # The same with 4 ranks, and what the suite runs of jobs, under the second MPI. Of the whole workspace: for a crate alone, cargo compiles
 # its dependencies once more with other features.
@@ -103,8 +108,9 @@ lint: preflight ## formatting, clippy, documentation, the fuzz targets, forbidde
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items
 	python3 tools/lint.py
 
-bench: release .venv-libcachesim/.ready .venv-dftracer/.ready .venv-readers/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, its messages by ranks, recording against not recording and other recorders, reading logs beside other readers, models against a bare loop, I/O servers against their transport, cache against libCacheSim
+bench: release .venv-libcachesim/.ready .venv-dftracer/.ready .venv-readers/.ready ## ratios, also written to docs/measured: two-phase against the MPI's own, its messages by ranks, opening and small writes of many ranks, recording against not recording and other recorders, reading logs beside other readers, models against a bare loop, I/O servers against their transport, cache against libCacheSim
 	python3 tools/bench.py --write
+	python3 tools/bench_wide.py --write
 	python3 tools/measured.py messages -- cargo run --release --package pio-plan --example messages
 	python3 tools/measured.py models -- cargo bench --package pio-sim --bench speed
 	python3 tools/large_jobs.py --write

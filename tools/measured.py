@@ -41,6 +41,7 @@ TITLES = {
     "report": "The page of a large trace",
     "traces": "Size and speed of traces",
     "width": "Merging the spools of many processes",
+    "wide-jobs": "Opening, views and small writes of many ranks",
     "baylor": "Baylor, Benveniste and Hsu 1995",
     "coll": "Coll, Petrini, Frachtenberg and Hoisie 2003",
     "hong": "Hong, You and Chung 2006",
