@@ -28,11 +28,12 @@ pub(crate) fn names(found: &Explanation) -> Table {
             units::time_s(of_each(sum.time_ns, sum, one)),
             units::time_s(mean_ns / 1e9),
             units::time_ns(sum.longest_ns),
+            number_of_longest(one).map_or(String::new(), units::count),
         ];
         row.extend(moved(sum));
         row
     });
-    let mut columns = vec!["marked", ">times", ">processes", ">time", ">mean", ">longest"];
+    let mut columns = vec!["marked", ">times", ">processes", ">time", ">mean", ">longest", ">its number"];
     columns.extend(MOVED);
     Table {
         title: "What the program marked".into(),
@@ -59,7 +60,7 @@ fn table_of(found: &Explanation, one: &MarkedName, limits: &Limits) -> Table {
     within.truncate(WITHIN.len());
     // `batch wait 3.2 s, 41 %`
     let part = |time: &MarkedTime, name: usize| {
-        let ns = time.within_ns.get(&name).copied().unwrap_or(0);
+        let Some(&ns) = time.within_ns.get(&name) else { return String::new() };
         let words = marked.names.get(name).map_or("", |name| name.name.as_str());
         let share = units::percent(ns as f64 / time.time_ns.max(1) as f64);
         format!("{} {}, {share}", escape::shorten(words, 16), units::time_s(of_each(ns, time, one)))
@@ -96,6 +97,12 @@ fn table_of(found: &Explanation, one: &MarkedName, limits: &Limits) -> Table {
     }
 }
 
+/// Which one took longest, if there are several, and all are known.
+fn number_of_longest(one: &MarkedName) -> Option<u64> {
+    let longest = one.numbers.iter().find(|(_, time)| time.longest_ns == one.sum.longest_ns);
+    longest.filter(|_| one.numbers.len() > 1).map(|(number, _)| *number)
+}
+
 /// Headings of [`moved`].
 const MOVED: [&str; 5] = [">from memory", ">time", ">from storage", ">time", ">written"];
 
@@ -114,4 +121,61 @@ fn moved(time: &MarkedTime) -> [String; 5] {
 /// The mean of the processes that have it, seconds: some may end before the last number.
 fn of_each(ns: u64, time: &MarkedTime, one: &MarkedName) -> f64 {
     ns as f64 / 1e9 / time.count.clamp(1, one.processes.len().max(1) as u64) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use pio_trace::{Call, Event, MarkNameId, Process, ProcessId, Tables, Target};
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Three steps of 10 ms, of which the first waits for 2 ms, and the last for 6 ms.
+    fn steps() -> Explanation {
+        let process = Process {
+            rank: None,
+            pid: 7,
+            host: "node".into(),
+            command: "train".into(),
+            start_ns: 0,
+            end_ns: Some(30 * MS),
+        };
+        let tables = Tables {
+            processes: vec![process],
+            mark_names: ["step", "wait", "end"].map(String::from).into(),
+            ..Tables::default()
+        };
+        let phase = |name, number, start_ms, elapsed_ms| Event {
+            target: Target::Mark { name: MarkNameId(name), number },
+            elapsed_ns: elapsed_ms * MS,
+            ..Event::new(Call::Phase, ProcessId(0), start_ms * MS)
+        };
+        let phases = [
+            phase(0, 0, 0, 10),
+            phase(1, 0, 1, 2),
+            phase(0, 1, 10, 10),
+            phase(0, 2, 20, 10),
+            phase(1, 2, 21, 6),
+            phase(2, 0, 29, 1),
+        ];
+        Explanation::of(&tables, phases)
+    }
+
+    #[test]
+    fn the_number_of_the_longest_is_named() {
+        let table = names(&steps());
+        let column = table.columns.iter().position(|name| *name == ">its number").unwrap();
+        let numbers: Vec<(&str, &str)> =
+            table.rows.iter().map(|row| (row[0].as_str(), row[column].as_str())).collect();
+        // All steps take as long: the first is named. Of a name with one number none is.
+        assert_eq!(numbers, [("step", "0"), ("wait", "2"), ("end", "")]);
+    }
+
+    #[test]
+    fn what_a_number_has_not_is_left_out() {
+        let tables = numbers(&steps(), &Limits { rows: 10, path: 40, wide: true });
+        let cells: Vec<&str> = tables[0].rows.iter().map(|row| row[2].as_str()).collect();
+        assert_eq!(cells, ["wait 2 ms, 20 %", "", "wait 6 ms, 60 %"]);
+    }
 }
