@@ -11,7 +11,7 @@ use pio_explain::{Counted, Explanation, Trouble};
 use pio_import::Format;
 use pio_import::darshan::Log;
 use pio_machine::Machine;
-use pio_report::Prediction;
+use pio_report::{Gathering, Prediction};
 use pio_trace::Trace;
 
 use crate::flags::{HtmlFlag, JsonFlag};
@@ -55,11 +55,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     let trace = open(&arguments.trace)?;
     let machines = machines_of(machines, &trace)?;
-    let mut explanation = explain(&trace)?;
+    let (mut explanation, gathering) = match arguments.html.html {
+        Some(_) => explain_for_page(&trace)?,
+        None => (explain(&trace)?, None),
+    };
     predict_gains(&trace, &mut explanation, &machines)?;
     print(&arguments, &explanation, None)?;
     if let Some(path) = &arguments.html.html {
-        write_html(path, &trace, &explanation, &[])?;
+        write_html(path, &trace, &explanation, gathering, &[])?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -128,10 +131,26 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
 pub(crate) fn explain(trace: &Trace) -> Result<Explanation> {
     let progress = Progress::new("explaining", trace.event_count());
     let found = Explanation::of_trace(trace, &mut |done| progress.set(done))?;
-    if let Some(damage) = found.trouble.damage.first().filter(|_| found.events == 0) {
-        bail!("nothing can be read: {damage}");
-    }
+    check(&found)?;
     Ok(found)
+}
+
+/// The same, and what the page of the trace is made of.
+///
+/// # Errors
+/// As [`explain`].
+pub(crate) fn explain_for_page(trace: &Trace) -> Result<(Explanation, Option<Gathering<'_>>)> {
+    let progress = Progress::new("explaining", trace.event_count());
+    let (found, gathering) = pio_report::explain_for_page(trace, &mut |done| progress.set(done))?;
+    check(&found)?;
+    Ok((found, gathering))
+}
+
+fn check(found: &Explanation) -> Result<()> {
+    match found.trouble.damage.first().filter(|_| found.events == 0) {
+        Some(damage) => bail!("nothing can be read: {damage}"),
+        None => Ok(()),
+    }
 }
 
 /// Writes the HTML report.
@@ -139,9 +158,10 @@ pub(crate) fn write_html(
     path: &Path,
     trace: &Trace,
     explanation: &Explanation,
+    gathering: Option<Gathering<'_>>,
     predictions: &[Prediction],
 ) -> Result<()> {
-    write(path, |out| pio_report::html_of_trace(trace, explanation, predictions, out))
+    write(path, |out| pio_report::html_of_trace(trace, explanation, gathering, predictions, out))
 }
 
 fn write(path: &Path, report: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {

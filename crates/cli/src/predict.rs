@@ -169,7 +169,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     note!("wrote the simulated traces to {}", output.display());
     if let Some(path) = &arguments.html.html {
-        explain::write_html(path, &trace, &explain::explain(&trace)?, &predictions)?;
+        let (found, gathering) = explain::explain_for_page(&trace)?;
+        explain::write_html(path, &trace, &found, gathering, &predictions)?;
     }
     Ok(ExitCode::SUCCESS)
 }

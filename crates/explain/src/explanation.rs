@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use pio_trace::{
-    Call, CallSite, Event, FileId, FileSystem, Layer, ProcessId, Striping, Tables, Trace, TraceError,
+    BlockEvents, Call, CallSite, Event, FileId, FileSystem, Layer, ProcessId, Striping, Tables, Trace,
+    TraceError,
 };
 
 use crate::accumulator::Accumulator;
@@ -111,11 +112,23 @@ impl Explanation {
     /// # Errors
     /// If the file cannot be read.
     pub fn of_trace(trace: &Trace, progress: &mut dyn FnMut(u64)) -> Result<Explanation, TraceError> {
+        Explanation::of_trace_and(trace, &mut |_| {}, progress)
+    }
+
+    /// The same; `also` is given each block of events too, in their order, on the thread that decodes them: to read the file once.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn of_trace_and(
+        trace: &Trace,
+        also: &mut (dyn FnMut(&BlockEvents) + Send),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Explanation, TraceError> {
         let mut accumulator = Accumulator::new(trace.tables());
         if let Some(damage) = trace.damage() {
             accumulator.add_damage(damage.to_string());
         }
-        pass::add_all(&mut accumulator, trace, progress)?;
+        pass::add_all(&mut accumulator, trace, also, progress)?;
         Ok(accumulator.finish())
     }
 

@@ -639,3 +639,65 @@ fn a_damaged_block_is_left_out_and_told() {
     }
     assert!(told, "no damage hit the first block alone");
 }
+
+/// Calls of 300 processes on files that they share, of all layers, some by an upper one; with them those of names.
+fn call_of_many() -> impl Strategy<Value = Event> {
+    let calls: Vec<Call> = Call::ALL.iter().copied().filter(|call| call.layer() != Layer::Mark).collect();
+    // Mostly calls that are looked at process by process.
+    let calls = prop_oneof![
+        30 => prop::sample::select(vec![Call::Pwrite, Call::Pread, Call::Fsync, Call::Lseek]),
+        1 => prop::sample::select(calls),
+    ];
+    (calls, 0..300_u32, 0..2_u32, 0..50_u64, 0..3000_u64, any::<bool>()).prop_map(
+        |(call, number, file, place, size, is_physical)| {
+            let moves = matches!(call.op(), Op::Read | Op::Write);
+            let offset = place * 1000;
+            let mut event = event(call, number, Some(number * 2 + file), 0, size * 7 % 2000);
+            event.target = match call.layer() {
+                Layer::Server => Target::Server { server: 0, offset },
+                _ if moves => Target::Extent { offset },
+                _ => Target::None,
+            };
+            if moves {
+                (event.size, event.result) = (size, size as i64);
+            }
+            event.think_ns = size;
+            if is_physical && call.layer() == Layer::Posix && size % 16 == 0 {
+                event.flags = Flags::PHYSICAL;
+            }
+            event
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn many_processes_are_explained_as_their_events_are_in_order(
+        blocks in prop::collection::vec(prop::collection::vec(call_of_many(), 1..400), 1..4),
+    ) {
+        let tables = Tables {
+            processes: (0..300).map(|rank| process(Some(rank), None)).collect(),
+            files: (0..2).map(|file| File { path: format!("/data/{file}") }).collect(),
+            handles: (0..600).map(|number| handle(number % 2, number / 2, 1)).collect(),
+            ..Tables::default()
+        };
+        let (mut bytes, mut start_ns) = (Vec::new(), 0);
+        let mut writer = TraceWriter::new(&mut bytes, tables).expect("the tables are sound");
+        for events in blocks {
+            for mut event in events {
+                start_ns += event.think_ns / 50;
+                event.start_ns = start_ns;
+                writer.push(&event).expect("events are in order");
+            }
+            writer.flush().expect("memory takes it");
+        }
+        writer.finish().expect("memory takes it");
+        let trace = Trace::from_bytes(bytes, "trace").expect("the trace is whole");
+        let in_order = trace.events().map(|event| event.expect("whole"));
+        let (in_order, mut given) = (Explanation::of(trace.tables(), in_order), 0);
+        let found = Explanation::of_trace_and(&trace, &mut |block| given += block.len() as u64, &mut |_| {});
+        prop_assert_eq!(found.expect("memory can be read"), in_order);
+        prop_assert_eq!(given, trace.event_count());
+    }
+}

@@ -51,7 +51,7 @@ impl Explanation {
             let mut page = Vec::new();
             let written = match &self.counted {
                 Some(counted) => pio_report::html_with_counters(&self.trace, &self.found, counted, &mut page),
-                None => pio_report::html_of_trace(&self.trace, &self.found, &[], &mut page),
+                None => pio_report::html_of_trace(&self.trace, &self.found, None, &[], &mut page),
             };
             written.map(|()| page)
         });

@@ -6,7 +6,6 @@ use std::fs::File as OutFile;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use pio_explain::Explanation;
 use pio_trace::{
     Call, Event, File, FileId, Flags, Handle, HandleId, Process, ProcessId, Tables, Target, Trace,
     TraceWriter,
@@ -38,10 +37,11 @@ fn measure(job: Job, count: u64, folder: &Path, page: &Path) {
     write(&path, job, count);
     let trace = Trace::open(&path).expect("the trace opens");
     let before_s = cpu_s();
-    let found = Explanation::of_trace(&trace, &mut |_| {}).expect("the trace can be read");
+    let (found, gathering) =
+        pio_report::explain_for_page(&trace, &mut |_| {}).expect("the trace can be read");
     let (explained_s, explained_kib) = (cpu_s(), most_memory_kib());
     let mut out = BufWriter::new(OutFile::create(page).expect("the page can be written"));
-    pio_report::html_of_trace(&trace, &found, &[], &mut out).expect("the page can be written");
+    pio_report::html_of_trace(&trace, &found, gathering, &[], &mut out).expect("the page can be written");
     drop(out);
     println!(
         "{count} events of {} ranks: a page of {:.1} MB; {:.2} s of CPU to explain, {:.2} s to write the page; {} MiB of memory, {} MiB \

@@ -20,7 +20,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let explanation = Explanation::of_trace(&trace, &mut |_| {})?;
         print!("{}", pio_report::text(&explanation));
         if let Some(path) = arguments.next() {
-            pio_report::html_of_trace(&trace, &explanation, &[], &mut BufWriter::new(File::create(path)?))?;
+            pio_report::html_of_trace(
+                &trace,
+                &explanation,
+                None,
+                &[],
+                &mut BufWriter::new(File::create(path)?),
+            )?;
         }
         return Ok(());
     }

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use pio_explain::{Counted, Explanation, Transfers};
 use pio_trace::{BlockEvents, Event, Splits, Tables, Trace};
 
-use crate::bars::most_bars;
 use crate::counted;
 use crate::escape::{self, TITLE_COLUMNS};
 use crate::figures;
+use crate::gathered::{Gathered, Gathering, Part, Take};
 use crate::prediction::{self, Prediction};
 use crate::sections::{self, Limits, RequestSizes};
 use crate::table::Table;
-use crate::timeline::{Part, Take, Timeline};
+use crate::timeline::Timeline;
 use crate::{
     call_sites, collectives, comparison, crowd, file_systems, findings, headline, live, marked, over_time,
     rhythm, units, words,
@@ -61,19 +61,18 @@ pub fn html(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let each = |take: Take<'_>| events.into_iter().for_each(|event| take(Part::One(&event)));
-    page(tables, each, splits, found, predictions, None, out)
+    page(tables, Gathered::of(tables, each, splits, found), found, predictions, None, out)
 }
 
 fn page(
     tables: &Tables,
-    events: impl FnOnce(Take<'_>),
-    splits: &Splits,
+    gathered: Gathered<'_>,
     found: &Explanation,
     predictions: &[Prediction],
     counted: Option<&Counted>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let timeline = Timeline::of(tables, events, splits, found, most_bars(found.processes.len()));
+    let timeline = Timeline::of(tables, gathered, found);
     head(found, out)?;
     match counted.filter(|_| found.events == 0) {
         Some(counted) => {
@@ -155,17 +154,23 @@ fn sections_of_events(found: &Explanation, timeline: &Timeline, out: &mut impl W
     )
 }
 
-/// The same for a trace file.
+/// The same for a trace file; `gathering` comes of [`explain_for_page`](crate::explain_for_page) with the explanation of the same
+/// file. Without it the file is read again.
 ///
 /// # Errors
 /// If the trace cannot be read, or `out` cannot be written.
 pub fn html_of_trace(
     trace: &Trace,
     found: &Explanation,
+    gathering: Option<Gathering<'_>>,
     predictions: &[Prediction],
     out: &mut impl Write,
 ) -> io::Result<()> {
-    page(trace.tables(), events(trace), &splits(trace)?, found, predictions, None, out)
+    let gathered = match gathering.and_then(|gathering| gathering.finish(found)) {
+        Some(gathered) => gathered,
+        None => gather(trace, found)?,
+    };
+    page(trace.tables(), gathered, found, predictions, None, out)
 }
 
 /// The same for a Darshan log: the trace made of it, and what its counters say.
@@ -178,11 +183,12 @@ pub fn html_with_counters(
     counted: &Counted,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    page(trace.tables(), events(trace), &splits(trace)?, found, &[], Some(counted), out)
+    page(trace.tables(), gather(trace, found)?, found, &[], Some(counted), out)
 }
 
-fn splits(trace: &Trace) -> io::Result<Splits> {
-    pio_explain::splits(trace).map_err(io::Error::other)
+fn gather<'a>(trace: &'a Trace, found: &Explanation) -> io::Result<Gathered<'a>> {
+    let splits = pio_explain::splits(trace).map_err(io::Error::other)?;
+    Ok(Gathered::of(trace.tables(), events(trace), &splits, found))
 }
 
 /// Those of all blocks that can be read: the explanation has told of the others.

@@ -25,14 +25,23 @@ pub(crate) struct NamedFiles<'a> {
 
 impl<'a> NamedFiles<'a> {
     pub(crate) fn of(tables: &'a Tables, found: &Explanation) -> NamedFiles<'a> {
-        let numbers = vec![0; tables.files.len()];
-        let mut named = NamedFiles { tables, numbers, order: Vec::new(), bytes: 0 };
+        let mut named = NamedFiles::none(tables);
         let mut files: Vec<_> = found.files.iter().collect();
         files.sort_by_key(|file| (Reverse(time_on(file)), file.file));
         for file in files.into_iter().take(MOST_FILES) {
             named.number(file.file);
         }
         named
+    }
+
+    /// In order of first use, if there are so few that a page names all.
+    pub(crate) fn of_few(tables: &'a Tables) -> Option<NamedFiles<'a>> {
+        let bytes: usize = tables.files.iter().map(|file| file.path.len()).sum();
+        (tables.files.len() <= MOST_FILES && bytes <= MOST_BYTES).then(|| NamedFiles::none(tables))
+    }
+
+    fn none(tables: &'a Tables) -> NamedFiles<'a> {
+        NamedFiles { tables, numbers: vec![0; tables.files.len()], order: Vec::new(), bytes: 0 }
     }
 
     /// Those of a call.
@@ -89,6 +98,11 @@ impl<'a> NamedFiles<'a> {
     /// Their paths, in order of their numbers, and what stands for all others.
     pub(crate) fn paths(&self) -> Vec<&str> {
         self.order.iter().map(|file| self.path(*file)).chain(["other files"]).collect()
+    }
+
+    /// Those that have a number, in order of it.
+    pub(crate) fn named(&self) -> impl Iterator<Item = FileId> {
+        self.order.iter().copied()
     }
 
     /// A number as the page has it.

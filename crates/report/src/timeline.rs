@@ -3,26 +3,18 @@
 use std::collections::BTreeMap;
 
 use pio_explain::Explanation;
-use pio_trace::{BlockEvents, Call, Event, FileId, Layer, ProcessId, Splits, Tables};
+use pio_trace::{Call, FileId, Layer, ProcessId, Tables};
 
-use crate::bars::{Bar, Bars, op_name};
+use crate::bars::{Bar, op_name};
 use crate::columns::Column;
 use crate::escape;
+use crate::gathered::Gathered;
 use crate::named_files::NamedFiles;
 use crate::rows::Rows;
 use crate::units;
 
 /// Times in the page are 32-bit counts of a unit: at most this many.
 const MOST_UNITS: u64 = u32::MAX as u64;
-
-/// One event or more.
-pub(crate) enum Part<'a> {
-    One(&'a Event),
-    Block(&'a BlockEvents),
-}
-
-/// Takes events, part by part, in order of start.
-pub(crate) type Take<'a> = &'a mut dyn FnMut(Part<'_>);
 
 /// The data of the timeline, ready to be written into the page.
 pub(crate) struct Timeline {
@@ -47,18 +39,9 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Of all events, at most `most_bars` bars. `splits` are those of the same events.
-    pub(crate) fn of(
-        tables: &Tables,
-        events: impl FnOnce(Take<'_>),
-        splits: &Splits,
-        found: &Explanation,
-        most_bars: usize,
-    ) -> Timeline {
-        let mut bars = Bars::new(found.duration_ns, most_bars);
-        let mut files = NamedFiles::of(tables, found);
-        gather(&mut bars, &mut files, splits, events);
-        let (bars, span_ns) = bars.finish();
+    /// Of the bars of all events.
+    pub(crate) fn of(tables: &Tables, gathered: Gathered<'_>, found: &Explanation) -> Timeline {
+        let Gathered { bars, span_ns, mut files } = gathered;
         let rows = Rows::of(tables, found, &bars);
         let parts = parts(&bars, found.mpi_io.files_seen);
         let calls = Index::of(bars.iter().map(|bar| bar.call));
@@ -103,34 +86,6 @@ impl Timeline {
             file_numbers: files.numbers(),
         }
     }
-}
-
-/// Makes bars of all events.
-fn gather(bars: &mut Bars, files: &mut NamedFiles<'_>, splits: &Splits, events: impl FnOnce(Take<'_>)) {
-    let any_splits = !splits.is_empty();
-    let mut splits = splits.walk();
-    let is_shown = |event: &&Event| event.layer() != Layer::Mark;
-    events(&mut |part| {
-        if let Part::Block(block) = part
-            && let Some(events) = block.by_process().filter(|_| !any_splits)
-        {
-            let shown = events.iter().filter(is_shown);
-            let shown = shown.map(|event| Some(Bar::of(event, files.of_later_event(event)?, None)));
-            if bars.add_by_process(events.len(), shown) {
-                return;
-            }
-        }
-        let mut add = |event: &Event| {
-            let split = splits.of(event);
-            if is_shown(&event) {
-                bars.add(Bar::of(event, files.of_event(event), split));
-            }
-        };
-        match part {
-            Part::One(event) => add(event),
-            Part::Block(block) => block.each_in_order(|_, event| add(event)),
-        }
-    });
 }
 
 fn note(found: &Explanation, bars: usize, span_ns: u64) -> String {

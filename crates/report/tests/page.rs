@@ -8,7 +8,7 @@ use std::process::Command;
 use pio_explain::Explanation;
 use pio_learn::Interval;
 use pio_report::Prediction;
-use pio_trace::{Call, Event, Tables};
+use pio_trace::{Call, Event, File, FileId, Process, Tables, Target, Trace, TraceWriter};
 
 fn page(tables: &Tables, events: &[Event], predictions: &[Prediction]) -> String {
     let found = Explanation::of(tables, events.iter().cloned());
@@ -17,6 +17,14 @@ fn page(tables: &Tables, events: &[Event], predictions: &[Prediction]) -> String
     pio_report::html(tables, events.iter().cloned(), &splits, &found, predictions, &mut out)
         .expect("memory takes it");
     String::from_utf8(out).expect("the page is UTF-8")
+}
+
+fn trace(tables: &Tables, events: &[Event]) -> Trace {
+    let mut bytes = Vec::new();
+    let mut writer = TraceWriter::new(&mut bytes, tables.clone()).expect("the tables are sound");
+    events.iter().for_each(|event| writer.push(event).expect("events are in order"));
+    writer.finish().expect("memory takes it");
+    Trace::from_bytes(bytes, "trace").expect("the trace is whole")
 }
 
 fn data(page: &str) -> serde_json::Value {
@@ -447,4 +455,47 @@ fn two_runs_are_set_side_by_side() {
         same.contains("about the same") && same.contains("Both moved the same number of bytes"),
         "{same}"
     );
+}
+
+/// The pages of a trace: of what was gathered while it was explained, and without that; and whether anything was.
+fn both_pages(tables: &Tables, events: &[Event]) -> (bool, String, String) {
+    let trace = trace(tables, events);
+    let (found, gathering) = pio_report::explain_for_page(&trace, &mut |_| {}).expect("memory can be read");
+    assert_eq!(found, Explanation::of_trace(&trace, &mut |_| {}).expect("memory can be read"));
+    let is_gathered = gathering.is_some();
+    let [once, again] = [gathering, None].map(|gathering| {
+        let mut out = Vec::new();
+        pio_report::html_of_trace(&trace, &found, gathering, &[], &mut out).expect("memory takes it");
+        String::from_utf8(out).expect("the page is UTF-8")
+    });
+    (is_gathered, once, again)
+}
+
+#[test]
+fn a_page_is_the_same_whether_its_trace_is_read_once_or_again() {
+    // More events than bars.
+    let (mut tables, mut events) = synthetic::long_run(8, 120_000);
+    // Files that only names are used of have the last numbers, in order of first use.
+    tables.files.extend(["/etc/one", "/etc/other"].map(|path| File { path: path.into() }));
+    let last = tables.files.len() as u32 - 1;
+    for (index, id) in [(7, last), (900, last - 1), (901, last)] {
+        let (process, start_ns) = (events[index].process, events[index].start_ns);
+        let target = Target::Name { file: FileId(id), other: Some(FileId(last)) };
+        events[index] = Event { target, elapsed_ns: 5, ..Event::new(Call::Stat, process, start_ns) };
+    }
+    let (is_gathered, once, again) = both_pages(&tables, &events);
+    assert!(is_gathered && once == again);
+    assert!(data(&once)["files"].to_string().contains("/etc/one"));
+
+    // Without ranks, processes that make no call are not counted: known at the end.
+    tables.processes.iter_mut().for_each(|process| process.rank = None);
+    let idle = Process { end_ns: None, ..tables.processes[0].clone() };
+    tables.processes.extend(std::iter::repeat_n(idle, 300));
+    let (_, once, again) = both_pages(&tables, &events);
+    assert!(once == again);
+
+    // Where the time of collective calls went is known later than the calls.
+    let (tables, events) = synthetic::checkpoints(4, 2);
+    let (is_gathered, once, again) = both_pages(&tables, &events);
+    assert!(once == again && is_gathered == tables.handles.iter().all(|handle| handle.collective == 0));
 }

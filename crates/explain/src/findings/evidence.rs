@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use pio_trace::{BlockEvents, Call, Event, FileId, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
+use pio_trace::{Call, Event, FileId, Flags, Layer, Op, ProcessId, Tables, Target, ViewId};
 
 use super::class::{Charge, Class};
 use super::collectives::CollectiveData;
@@ -81,24 +81,15 @@ impl<'a> Evidence<'a> {
         self.add_with(event, None);
     }
 
-    /// Looks at the next events: at what processes share in order of start, at what each has for itself process by process. Of
-    /// thousands of processes that is more than a processor's cache holds, and all of it would come from memory for each event.
-    /// What is found is the same.
-    ///
-    /// Does nothing, and says so, where the order matters for more than that, or the events do not lie process by process.
-    pub(crate) fn add_by_process(&mut self, block: &BlockEvents) -> bool {
-        let Some(events) = block.by_process().filter(|events| self.are_plain(events)) else { return false };
-        let mut shared = vec![Shared::default(); events.len()];
-        block.each_in_order(|index, event| shared[index] = self.share(&Seen::of(event)));
-        for (event, shared) in events.iter().zip(shared) {
-            self.add_with(&Seen::of(event), Some(shared));
-        }
-        true
+    /// Looks at what one event has for itself, of events that are plain; those of each process come in order of their start. With
+    /// [`Evidence::share`] of the same events, in order of start and before this, the same is found as by [`Evidence::add`].
+    pub(crate) fn add_own(&mut self, event: &Seen<'_>, shared: Shared) {
+        self.add_with(event, Some(shared));
     }
 
     /// Whether these are calls of the program on open files alone, which wait for nobody; and nothing that they are measured
-    /// by changes meanwhile.
-    fn are_plain(&self, events: &[Event]) -> bool {
+    /// by changes meanwhile: only what [`Evidence::share`] finds depends on the order of processes.
+    pub(crate) fn are_plain(&self, events: &[Event]) -> bool {
         let knows_parts = self.rates.knows_parts();
         let is_plain = |event: &Event| {
             let call = match event.op() {
@@ -118,7 +109,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// What all processes together have of an event that is plain; with its slot made, as slots are in order of first use.
-    fn share(&mut self, event: &Seen<'_>) -> Shared {
+    pub(crate) fn share(&mut self, event: &Seen<'_>) -> Shared {
         let mut shared = Shared::default();
         let Some(handle) =
             event.handle.filter(|_| !event.failed || event.op() == Op::Sync || event.op() == Op::Seek)
@@ -586,7 +577,7 @@ impl Reuse {
 
 #[cfg(test)]
 mod tests {
-    use pio_trace::{File, Handle, HandleId, Process, Trace, TraceWriter};
+    use pio_trace::{BlockEvents, File, Handle, HandleId, Process, Trace, TraceWriter};
     use proptest::prelude::*;
 
     use super::*;
@@ -690,14 +681,19 @@ mod tests {
                     event.start_ns = start_ns;
                 }
                 let block = block(&tables, &events);
-                let is_taken = by_process.add_by_process(&block);
-                prop_assert!(is_taken || !all_plain);
-                block.each_in_order(|_, event| {
+                let plain = block.by_process().filter(|events| by_process.are_plain(events));
+                prop_assert!(plain.is_some() || !all_plain);
+                let mut shared = vec![Shared::default(); block.len()];
+                block.each_in_order(|index, event| {
                     in_order.add(&Seen::of(event));
-                    if !is_taken {
-                        by_process.add(&Seen::of(event));
+                    match plain {
+                        Some(_) => shared[index] = by_process.share(&Seen::of(event)),
+                        None => by_process.add(&Seen::of(event)),
                     }
                 });
+                for (event, &shared) in plain.into_iter().flatten().zip(&shared) {
+                    by_process.add_own(&Seen::of(event), shared);
+                }
             }
             let told = |evidence: &Evidence<'_>| {
                 let Evidence { slots, files, processes, .. } = evidence;

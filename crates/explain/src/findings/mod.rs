@@ -44,7 +44,7 @@ pub use finding::{ByCounters, Detail, Finding, Gain, Involved, Kind};
 pub use rates::{Reference, References, Source};
 
 pub(crate) use class::Charge;
-pub(crate) use evidence::Evidence;
+pub(crate) use evidence::{Evidence, Shared};
 
 use std::collections::BTreeSet;
 
