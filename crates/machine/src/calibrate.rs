@@ -610,10 +610,11 @@ fn measure_calls(
     let write = CallCost::through(&writes.middles("calls.write", spreads));
     // Where it is less than this part, it is the measurement's own error.
     let least = read.of(MIDDLE as u64).seconds() * LEAST_ASKEW;
-    let counting = ASKEW.iter().zip(askew).filter(|(_, longer)| middle(longer.clone()) > least);
-    let askew = counting
-        .last()
-        .map(|((_, reach), longer)| (rate(spreads.middle("calls.askew", longer) / MIDDLE as f64), *reach));
+    let counts = |(_, longer): &(_, Vec<f64>)| middle(longer.clone()) > least;
+    let askew =
+        ASKEW.iter().zip(askew).rev().find(counts).map(|((_, reach), longer)| {
+            (rate(spreads.middle("calls.askew", longer) / MIDDLE as f64), *reach)
+        });
     let new_folio = middle(folios.clone());
     let new_folio = if new_folio > LEAST_OF_A_FOLIO {
         time(spreads.middle("calls.new-folio", folios))
