@@ -24,8 +24,8 @@ const SELDOM: f64 = 4.0;
 const EQUAL: f64 = 1.1;
 
 /// The cheapest strategy; of [`EQUAL`] ones, the first of [`Strategy::ALL`], where the simpler ones come first; but list is the
-/// last, or the [first](is_list_first). One in which ranks exchange data must be cheaper with what they wait for each other, or by far: [`WORTH_AN_EXCHANGE`]. The reason tells
-/// what it takes, what takes longest in it, and how much longer the others would take.
+/// last, or the [first](is_list_first). One in which ranks exchange data must be cheaper with what they wait for each other, or by
+/// far: [`WORTH_AN_EXCHANGE`]. The reason tells what it takes, what takes longest in it, and how much longer the others would take.
 pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice {
     let estimates = possible(operation, setting, terms);
     let expected = |one: &Estimate| match setting.waits_s {
