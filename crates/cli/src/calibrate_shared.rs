@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use pio_machine::{
-    ASKEW_REACH, Bandwidth, CallCost, Calls, ClientLocks, Duration, Exclusive, Machine, Service, SharedFiles,
-    Spreads, Storage,
+    Bandwidth, CallCost, Calls, ClientLocks, Duration, Exclusive, Machine, Service, SharedFiles, Spreads,
+    Storage,
 };
 
 use crate::benchmark;
@@ -115,7 +115,6 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         new_pages: None,
         new_folio: Duration::ZERO,
         askew: None,
-        askew_reach: ASKEW_REACH,
         write_back: None,
         cold_reads: None,
         ..machine.calls.clone()

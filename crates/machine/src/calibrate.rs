@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::machine::{ASKEW_REACH, CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
+use crate::machine::{ASKEW_REACH, Askew, CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
 use crate::network::{Link, Network, Rails, Switching, Topology};
 use crate::quantity::{Bandwidth, Duration};
 use crate::spreads::Spreads;
@@ -147,8 +147,7 @@ pub fn calibrate(
             write: accesses.write,
             new_pages: Some(accesses.new_pages),
             new_folio: accesses.new_folio,
-            askew: accesses.askew.map(|(rate, _)| rate),
-            askew_reach: accesses.askew.map_or(ASKEW_REACH, |(_, reach)| reach),
+            askew: accesses.askew,
             write_back,
             cold_reads,
             collective_waits: true,
@@ -553,8 +552,7 @@ struct Accesses {
     write: CallCost,
     new_pages: CallCost,
     new_folio: Duration,
-    /// And below how many bytes.
-    askew: Option<(Bandwidth, u64)>,
+    askew: Option<Askew>,
 }
 
 fn measure_calls(
@@ -611,10 +609,10 @@ fn measure_calls(
     // Where it is less than this part, it is the measurement's own error.
     let least = read.of(MIDDLE as u64).seconds() * LEAST_ASKEW;
     let counts = |(_, longer): &(_, Vec<f64>)| middle(longer.clone()) > least;
-    let askew =
-        ASKEW.iter().zip(askew).rev().find(counts).map(|((_, reach), longer)| {
-            (rate(spreads.middle("calls.askew", longer) / MIDDLE as f64), *reach)
-        });
+    let askew = ASKEW.iter().zip(askew).rev().find(counts).map(|((_, reach), longer)| {
+        let bandwidth = rate(spreads.middle("calls.askew", longer) / MIDDLE as f64);
+        Askew { bandwidth, reach: *reach }
+    });
     let new_folio = middle(folios.clone());
     let new_folio = if new_folio > LEAST_OF_A_FOLIO {
         time(spreads.middle("calls.new-folio", folios))

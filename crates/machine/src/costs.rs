@@ -176,7 +176,9 @@ const COSTS: &[Cost] = &[
     Cost { keys: "calls.new-folio", scale: |machine, factor| factor.time(&mut machine.calls.new_folio) },
     Cost {
         keys: "calls.askew",
-        scale: |machine, factor| machine.calls.askew.iter_mut().for_each(|askew| factor.rate(askew)),
+        scale: |machine, factor| {
+            machine.calls.askew.iter_mut().for_each(|askew| factor.rate(&mut askew.bandwidth))
+        },
     },
     Cost {
         keys: "calls.write-back",

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::machine::{CallCost, Copy, IoNodes, Machine, Nodes, Pieces, Storage};
+use crate::machine::{Askew, CallCost, Copy, IoNodes, Machine, Nodes, Pieces, Storage};
 use crate::quantity::{Duration, size_text};
 
 impl Machine {
@@ -121,8 +121,8 @@ impl Machine {
         if calls.new_folio > Duration::ZERO {
             writeln!(out, "new-folio = \"{}\"", calls.new_folio)?;
         }
-        if let Some(askew) = calls.askew {
-            writeln!(out, "askew = \"{askew}\"\naskew-reach = \"{} B\"", calls.askew_reach)?;
+        if let Some(Askew { bandwidth, reach }) = calls.askew {
+            writeln!(out, "askew = \"{bandwidth}\"\naskew-reach = \"{reach} B\"")?;
         }
         if let Some(write_back) = &calls.write_back {
             writeln!(out, "write-back = {}", write_back.text())?;

@@ -36,7 +36,7 @@ pub use cpu::Cpu;
 pub use error::MachineError;
 pub use io_node::{IoNode, RequestCpu};
 pub use machine::{
-    ASKEW_REACH, CallCost, Calls, Copy, IoNodePlacement, IoNodes, Machine, Messages, Nodes, Pieces, Service,
+    Askew, CallCost, Calls, Copy, IoNodePlacement, IoNodes, Machine, Messages, Nodes, Pieces, Service,
     Storage,
 };
 pub use mpi_io::{LibraryCosts, MpiIo, Together};

@@ -259,12 +259,10 @@ pub struct Calls {
     /// And for each folio of them but the first: file systems with large folios take a power of two of pages at a time, where a
     /// write begins and ends with such. 0 for others.
     pub new_folio: Duration,
-    /// At this rate bytes of a read or write take longer if the place that they go to is a little further into its page, by less
-    /// than [`askew_reach`](Self::askew_reach), than that where they come from: some processors' block copies then move them one
-    /// by one. None where that costs nothing. Only where files are in the node's own file system.
-    pub askew: Option<Bandwidth>,
-    /// How much further, in bytes.
-    pub askew_reach: u64,
+    /// What bytes of a read or write take longer if the place that they go to is a little further into its page than that where
+    /// they come from: some processors' block copies then move them one by one. None where that costs nothing. Only where files
+    /// are in the node's own file system.
+    pub askew: Option<Askew>,
     /// When what was written goes to the device without being asked to. None where memory is the device, or nothing is known;
     /// only where files are in the node's own file system.
     pub write_back: Option<WriteBack>,
@@ -275,6 +273,15 @@ pub struct Calls {
     pub collective_waits: bool,
     /// Whether opens, closes and seeks cost this at each level of a binary tree of the ranks that opened the file together.
     pub by_levels: bool,
+}
+
+/// What copies cost to a place that is a little further into its page than that where they come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Askew {
+    /// At this rate their bytes take longer.
+    pub bandwidth: Bandwidth,
+    /// Where it is further by fewer bytes than this.
+    pub reach: u64,
 }
 
 /// What a read or write call costs the process that makes it.
@@ -316,7 +323,7 @@ const MOST_CORES: u32 = 4096;
 /// No processor takes longer for a piece.
 const MOST_OF_A_PIECE: &str = "1 s";
 /// Bytes below which known processors find copies askew, at most.
-pub const ASKEW_REACH: u64 = 32;
+pub(crate) const ASKEW_REACH: u64 = 32;
 pub(crate) const STRIPS: std::ops::RangeInclusive<u64> = 512..=1 << 30;
 
 impl Machine {
@@ -561,6 +568,13 @@ fn pieces(mut section: Section<'_>) -> Result<Pieces, MachineError> {
     Ok(pieces)
 }
 
+fn askew(section: &mut Section<'_>) -> Result<Option<Askew>, MachineError> {
+    let reach =
+        if section.has("askew-reach") { section.size("askew-reach", 2..=ASKEW_REACH)? } else { ASKEW_REACH };
+    let bandwidth = if section.has("askew") { Some(section.bandwidth("askew")?) } else { None };
+    Ok(bandwidth.map(|bandwidth| Askew { bandwidth, reach }))
+}
+
 fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
     let access = |mut section: Section<'_>| -> Result<CallCost, MachineError> {
         let (call, bandwidth) = (section.duration("call", "1000 s")?, section.bandwidth("bandwidth")?);
@@ -586,12 +600,7 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         write: access(section.section("write")?)?,
         new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },
         new_folio: section.duration_or(Duration::ZERO, "new-folio", "1000 s")?,
-        askew: if section.has("askew") { Some(section.bandwidth("askew")?) } else { None },
-        askew_reach: if section.has("askew-reach") {
-            section.size("askew-reach", 2..=ASKEW_REACH)?
-        } else {
-            ASKEW_REACH
-        },
+        askew: askew(&mut section)?,
         write_back: if section.has("write-back") {
             Some(WriteBack::read(section.section("write-back")?)?)
         } else {

@@ -154,11 +154,15 @@ impl Engine<'_> {
             Direction::Read => (memory, offset),
             Direction::Write => (offset, memory),
         };
-        if of_step < LARGE_MEMORY_BYTES || !is_askew(target, source, self.machine.calls.askew_reach) {
+        if of_step < LARGE_MEMORY_BYTES || !is_askew(target, source, askew.reach) {
             return Duration::ZERO;
         }
         let is_pioscope = transfer.call.is_none() && !Strategy::OWN.contains(&self.strategy);
-        if is_pioscope { self.machine.nodes.copy.bandwidth.time_of(bytes) } else { askew.time_of(bytes) }
+        if is_pioscope {
+            self.machine.nodes.copy.bandwidth.time_of(bytes)
+        } else {
+            askew.bandwidth.time_of(bytes)
+        }
     }
 
     /// The pages of a request are touched, and if it is a write must go to the device when the file is synced. Bytes of those
