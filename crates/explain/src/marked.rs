@@ -152,15 +152,10 @@ impl<'a> Marks<'a> {
         }
     }
 
-    /// Whether the trace has any.
-    pub(crate) fn are_any(&self) -> bool {
-        !self.current.is_empty()
-    }
-
     /// Takes one event. Costs nothing where the trace has no marks.
     #[inline]
     pub(crate) fn add(&mut self, event: &Seen<'_>) {
-        if self.are_any() {
+        if !self.current.is_empty() {
             self.take(event);
         }
     }

@@ -39,19 +39,21 @@ impl<'a> Gathered<'a> {
         let mut bars = Bars::new(found.duration_ns, most_bars(found.processes.len()));
         let mut files = NamedFiles::of(tables, found);
         let mut all_splits = splits.walk();
-        events(&mut |part| match part {
-            Part::Block(block) if splits.is_empty() => add_block(&mut bars, &mut files, block),
-            Part::Block(block) => block.each_in_order(|_, event| {
+        events(&mut |part| {
+            if let Part::Block(block) = part
+                && splits.is_empty()
+            {
+                return add_block(&mut bars, &mut files, block);
+            }
+            let mut add = |event: &Event| {
                 let split = all_splits.of(event);
                 if is_shown(&event) {
                     bars.add(Bar::of(event, files.of_event(event), split));
                 }
-            }),
-            Part::One(event) => {
-                let split = all_splits.of(event);
-                if is_shown(&event) {
-                    bars.add(Bar::of(event, files.of_event(event), split));
-                }
+            };
+            match part {
+                Part::One(event) => add(event),
+                Part::Block(block) => block.each_in_order(|_, event| add(event)),
             }
         });
         let (bars, span_ns) = bars.finish();
