@@ -74,10 +74,10 @@ class Patterns:
 
     def __init__(self, folder, arguments):
         self.folder, self.pairs = folder, arguments.pairs
-        self.program = compiled("mpicc", folder / "patterns")
+        self.program = compiled("mpicc", "patterns", folder / "patterns")
         self.open_mpi = None
         if (arguments.openmpi / "mpicc").exists() and shutil.which("mpicc") != str(arguments.openmpi / "mpicc"):
-            program = compiled(arguments.openmpi / "mpicc", folder / "patterns-openmpi")
+            program = compiled(arguments.openmpi / "mpicc", "patterns", folder / "patterns-openmpi")
             self.open_mpi = [arguments.openmpi / "mpiexec", "-n"], program
 
     def job(self, ranks, words):
@@ -92,8 +92,8 @@ class Patterns:
         return found
 
 
-def compiled(compiler, program):
-    run([compiler, "-O2", "-o", program, ROOT / "crates/mpiio/bench/patterns.c"])
+def compiled(compiler, source, program):
+    run([compiler, "-O2", "-o", program, ROOT / f"crates/mpiio/bench/{source}.c"])
     return program
 
 

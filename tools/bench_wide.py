@@ -11,9 +11,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from bench import CPUS, OPEN_MPI, measure, ratio, versions
+from bench import CPUS, OPEN_MPI, compiled, measure, ratio, versions
 from measured import page
-from tree import OWN, ROOT, family, mpiexec, pioscope, run
+from tree import OWN, family, mpiexec, pioscope
 
 STEPS = ["open", "view", "write", "close"]
 STRATEGY = "two-phase"
@@ -34,8 +34,9 @@ def main():
         first = os.environ["PATH"]
         for beside, path in libraries(arguments.openmpi, first):
             os.environ["PATH"] = path
+            program = compiled("mpicc", "small", Path(folder) / f"small-{beside}")
             for ranks in arguments.ranks:
-                compare(Path(folder), ranks, beside, arguments)
+                compare(program, ranks, beside, arguments)
         os.environ["PATH"] = first
 
 
@@ -47,9 +48,8 @@ def libraries(open_mpi, path):
     return found
 
 
-def compare(folder, ranks, beside, arguments):
-    program = folder / f"small-{beside}"
-    run(["mpicc", "-O2", "-o", program, ROOT / "crates/mpiio/bench/small.c"])
+def compare(program, ranks, beside, arguments):
+    folder = program.parent
     job = [*mpiexec(ranks), program, "--repeat", arguments.repeat, "--file", folder / "data"]
     sides = {"its": job, "ours": [pioscope(), "apply", "--verbose", "--strategy", STRATEGY, "--", *job]}
     found = {side: [] for side in sides}
