@@ -60,7 +60,7 @@ test-study: build collapse
 test-mpi: build collapse ## collapse under Pioscope's MPI-IO and the MPI's own, byte for byte (one size: make test-mpi NP=8)
 	python3 tools/identity.py --ranks $(NP)
 
-# Not one of `make test`: it takes ten minutes on two processors. The files are the same whatever the number of ranks, and
+# Not one of `make test`: it takes many minutes on two processors. The files are the same whatever the number of ranks, and
 # so few write them with the MPI's own MPI-IO, which takes ten times as long as Pioscope's with so many.
 test-width: build collapse ## the same with 128 and 256 ranks
 	python3 tools/identity.py --ranks 128,256 --own 4 --mesh 33x20x17
