@@ -13,6 +13,8 @@ use crate::apply::How;
 use crate::benchmark;
 use crate::own_way;
 
+/// What each rank of the probe writes before it closes a file.
+const CLOSED_BYTES: u64 = 8;
 /// The program that measures: compiled by the user's own `mpicc`.
 const PROBE: &str = include_str!("../c/probe.c");
 
@@ -84,8 +86,8 @@ pub(crate) fn measure(
     let traces = benchmark::folder_for_traces(machine, folder)?;
     // Small calls to files that are far away say nothing of what the library adds to them. A node's folders may be others than
     // those here: it makes a file of this name.
-    let near = matches!(machine.storage, Storage::Shared(_))
-        .then(|| env::temp_dir().join(format!("pioscope-calibrate-{}", std::process::id())));
+    let is_far = store.is_some() || matches!(machine.storage, Storage::Shared(_));
+    let near = is_far.then(|| env::temp_dir().join(format!("pioscope-calibrate-{}", std::process::id())));
     let library = launches
         .first()
         .and_then(|launch| own_way::note(Library::of_compiler(&launch.mpicc).as_ref(), &launch.words));
@@ -115,14 +117,7 @@ pub(crate) fn measure(
         }
         for (library, found) in both {
             if library.together.is_empty() {
-                library.call = match found.call {
-                    Some(call) => call,
-                    // On servers nothing else makes the call, to take away. What the library does before it is the same.
-                    None => {
-                        let on_files = Job { store: None, probe: job.probe.clone(), ..job }.once(true)?;
-                        on_files.call.context("expected a line 'call'")?
-                    }
-                };
+                library.call = found.call;
             }
             // One rank exchanges nothing.
             if library.fresh.is_none() && found.together.ranks > 1 {
@@ -138,7 +133,11 @@ pub(crate) fn measure(
     costs.own.together.sort_by_key(|together| together.ranks);
     // What servers, or a file system, take for them is said already.
     let (open, close) = match &machine.storage {
-        Storage::Striped { open, close, .. } if store.is_some() => (*open, *close),
+        // A close makes durable what was written.
+        Storage::Striped { open, close, .. } if store.is_some() => {
+            let sync = machine.calls.sync.as_ref().map_or(Duration::ZERO, |sync| sync.of(CLOSED_BYTES));
+            (*open, Duration::from_picoseconds(close.picoseconds().saturating_add(sync.picoseconds())))
+        }
         Storage::Shared(files) => (files.open, files.close),
         _ => (Duration::ZERO, Duration::ZERO),
     };
@@ -176,15 +175,20 @@ impl Job<'_> {
 
     fn once(&self, pioscope: bool) -> Result<Found> {
         let results = self.folder.join("results");
-        let file = match self.store.filter(|_| pioscope) {
+        // The MPI's own library knows no servers: its files are here.
+        let (store, near) = match self.store {
+            Some(_) if !pioscope => (None, None),
+            store => (store, self.near),
+        };
+        let file = match store {
             // Two calibrations at once must not meet.
             Some(_) => format!("pioscope:.pioscope-calibrate-{}", std::process::id()).into(),
             None => self.folder.join("data").into_os_string(),
         };
         let mut command = self.launch.to_vec();
         command.extend([self.probe.clone().into_os_string(), file, results.clone().into_os_string()]);
-        command.extend(self.near.map(|near| near.as_os_str().to_owned()));
-        let store = self.store.map(Path::to_owned);
+        command.extend(near.map(|near| near.as_os_str().to_owned()));
+        let store = store.map(Path::to_owned);
         let how = || How { strategy: Strategy::TwoPhase, hints: Hints::default(), store, machine: None };
         // Predictions are of recorded runs: what the recorder takes is in both.
         let trace = self.traces.join("probe.pio");
@@ -197,8 +201,7 @@ impl Job<'_> {
 /// What the probe found.
 #[derive(Debug)]
 struct Found {
-    /// None on servers.
-    call: Option<Duration>,
+    call: Duration,
     fresh: Option<Bandwidth>,
     piece: Duration,
     together: Together,
@@ -223,8 +226,12 @@ fn middle(found: &[Found]) -> Found {
         collective: of_all(|one| one.together.collective),
         barrier: of_all(|one| one.together.barrier),
     };
-    let (call, fresh) = (of(found, |one| one.call), of(found, |one| one.fresh));
-    Found { call, fresh, piece: of_all(|one| one.piece), together }
+    Found {
+        call: of_all(|one| one.call),
+        fresh: of(found, |one| one.fresh),
+        piece: of_all(|one| one.piece),
+        together,
+    }
 }
 
 /// A number of those of calls of all ranks.
@@ -288,7 +295,7 @@ fn read(text: &str, lists: Option<Bandwidth>) -> Result<Found> {
     // Below zero, or near it: new memory makes no difference that can be told.
     let fresh = Some(time("fresh")?).filter(|time| *time > Duration::ZERO);
     let fresh = fresh.map(|time| Bandwidth::from_bytes_per_second((bytes as f64 / time.seconds()) as u64));
-    let call = text.lines().any(|line| line.starts_with("call ")).then(|| time("call")).transpose()?;
+    let call = time("call")?;
     let pieces: u64 =
         number_behind("pieces").context("expected a line 'pieces' with seconds and a number")?;
     // The rank that writes puts the pieces of all in their places. An MPI's own library also makes lists of them before, on every
@@ -321,8 +328,7 @@ mod tests {
         assert_eq!(read(&apart, slow).unwrap().piece.to_string(), "50 ns");
         assert_eq!(fresh.unwrap().to_string(), "1 GB/s");
         assert!(read(&text.replace("fresh 0.001", "fresh -0.001"), lists).unwrap().fresh.is_none());
-        assert_eq!((call.unwrap().picoseconds(), together.ranks), (1_500_000, 4));
-        assert!(read(&text.replace("call ", "on-servers "), lists).unwrap().call.is_none());
+        assert_eq!((call.picoseconds(), together.ranks), (1_500_000, 4));
         assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
         let error = read(&text.replace("\nclose", "\nclothes"), lists).unwrap_err().to_string();
         assert_eq!(error, "expected a line 'close'");

@@ -34,7 +34,7 @@ const COMPUTES: [std::time::Duration; 2] =
     [std::time::Duration::from_micros(200), std::time::Duration::from_millis(2)];
 const OPENS: usize = 20;
 const RESIZES: u64 = 20;
-const BEGINS: usize = 15;
+const NEW_FILES: usize = 15;
 /// Of a file whose pages are new.
 const FRESH_BYTES: usize = 32 << 20;
 /// Bytes that are written before they are synced.
@@ -48,6 +48,7 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     storage: 8-byte and 1 MiB requests of one client to one server of the store (of several clients to all servers, if they\n\
     share cores), there and back, without the client's processor time, which is that of calls.read and calls.write. The way\n\
     to the server is part of its time, unless messages between nodes were measured, too: then it is that of network.link.\n\
+    storage.create: what opening a file takes longer that is made.\n\
     storage.begin: what the first write to a new file takes longer than the next, to all servers at once.\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8\n\
     bytes cost what they do where as many clients as cores, and twice as many, make them of all servers in turn, in the\n\
@@ -57,7 +58,7 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     storage.io.deep-wake: after 2 ms.\n\
     storage.io.change: what a request takes longer in that crowd that is to another server than the one before.\n\
     calls.new-pages: what the first writes to pages take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
-    calls.sync: syncs of a file on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
+    calls.sync: syncs of new files on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
 
 /// Puts the files of a measured machine on the servers of the store that a file describes.
 ///
@@ -82,11 +83,13 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
             false => None,
         };
         file.close()?;
-        let begin = begins(store, &format!("{path}-new"))?;
-        Ok((write, read, shared, opens(store, &path)?, resizes(store, &path)?, begin))
+        let (makes, begin) = new_files(store, &format!("{path}-new"))?;
+        let (open, close) = opens(store, &path)?;
+        let create = Duration::from_seconds((makes - open.seconds()).max(0.0));
+        Ok((write, read, shared, [open, create, close], resizes(store, &path)?, begin))
     });
     let removed = store.remove(&path);
-    let (mut write, mut read, shared, (open, close), resize, begin) = measured?;
+    let (mut write, mut read, shared, [open, create, close], resize, begin) = measured?;
     removed?;
     let (mut wake, mut deep_wake, mut change) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let (mut pieces, mut of_new_pages) = (None, None);
@@ -143,6 +146,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         read,
         write,
         open,
+        create,
         close,
         resize,
         begin,
@@ -248,8 +252,8 @@ fn time_to_wake(
     Ok(Duration::from_seconds(if both_sleep { servers } else { longer }))
 }
 
-/// What the first write to a new file takes longer than the next, on all servers at once.
-fn begins(store: &Store, path: &str) -> Result<Duration> {
+/// Seconds in which a file is made, and what the first write to it takes longer than the next, on all servers at once.
+fn new_files(store: &Store, path: &str) -> Result<(f64, Duration)> {
     let (servers, strip) = (u64::from(store.servers()), store.strip_bytes());
     let small = SMALL_BYTES as u64;
     let a_piece_a_server = |from| -> Result<View> {
@@ -260,9 +264,11 @@ fn begins(store: &Store, path: &str) -> Result<Duration> {
     let (first, next) =
         (a_piece_a_server(0)?, a_piece_a_server(SMALL_APART.div_ceil(strip) * strip * servers)?);
     let data = vec![1_u8; servers as usize * SMALL_BYTES];
-    let mut seconds = Vec::new();
-    for _ in 0..BEGINS {
+    let (mut makes, mut begins) = (Vec::new(), Vec::new());
+    for _ in 0..NEW_FILES {
+        let start = Instant::now();
         let file = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default())?;
+        makes.push(start.elapsed().as_secs_f64());
         let write = |view: &View| -> Result<f64> {
             // No server is asleep.
             file.size()?;
@@ -272,10 +278,10 @@ fn begins(store: &Store, path: &str) -> Result<Duration> {
         };
         let written = write(&first).and_then(|first| Ok(first - write(&next)?));
         let removed = store.remove(path);
-        seconds.push(written?);
+        begins.push(written?);
         removed?;
     }
-    Ok(Duration::from_seconds(middle(seconds).max(0.0)))
+    Ok((middle(makes), Duration::from_seconds(middle(begins).max(0.0))))
 }
 
 /// What writes to a new file take longer than to one that has its pages; given is what a small one does.
@@ -294,27 +300,22 @@ fn new_pages(store: &Store, path: &str, of_a_page: f64) -> Result<CallCost> {
     Ok(CallCost::through(&beyond))
 }
 
-/// Syncs of a file on all servers, by what was written before.
+/// First syncs of new files on all servers, by what was written before.
 fn syncs(store: &Store, path: &str) -> Result<CallCost> {
     let data = vec![1_u8; SYNCED[SYNCED.len() - 1]];
     let mut seconds = SYNCED.map(|size| (size, Vec::new()));
-    let file = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default())?;
-    let mut run = || -> Result<()> {
-        for _ in 0..SYNCS {
-            for (size, runs) in &mut seconds {
-                file.set_size(0)?;
-                file.sync()?;
-                file.write_at(0, &data[..*size])?;
+    for _ in 0..SYNCS {
+        for (size, runs) in &mut seconds {
+            let file = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default())?;
+            let synced = file.write_at(0, &data[..*size]).and_then(|()| {
                 let start = Instant::now();
                 file.sync()?;
-                runs.push(start.elapsed().as_secs_f64());
-            }
+                Ok(start.elapsed())
+            });
+            store.remove(path)?;
+            runs.push(synced?.as_secs_f64());
         }
-        Ok(())
-    };
-    let ran = run();
-    store.remove(path)?;
-    ran?;
+    }
     Ok(CallCost::through(&seconds.map(|(size, runs)| (size, middle(runs)))))
 }
 

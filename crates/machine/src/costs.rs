@@ -133,9 +133,11 @@ fn services(machine: &mut Machine) -> Option<(&mut Service, &mut Service)> {
 
 fn directory(machine: &mut Machine) -> Vec<&mut Duration> {
     match &mut machine.storage {
-        Storage::Striped { open, close, resize, .. } => vec![open, close, resize],
+        Storage::Striped { open, create, close, resize, .. } => vec![open, create, close, resize],
         Storage::IoNodes { open, close, .. } => vec![open, close],
-        Storage::Shared(files) => vec![&mut files.open, &mut files.close, &mut files.resize],
+        Storage::Shared(files) => {
+            vec![&mut files.open, &mut files.create, &mut files.close, &mut files.resize]
+        }
         Storage::Local { .. } | Storage::Parallel(_) => Vec::new(),
     }
 }
@@ -235,7 +237,7 @@ const COSTS: &[Cost] = &[
         },
     },
     Cost {
-        keys: "storage.open, close, resize",
+        keys: "storage.open, create, close, resize",
         scale: |machine, factor| directory(machine).into_iter().for_each(|time| factor.time(time)),
     },
     Cost {

@@ -50,6 +50,7 @@ impl Machine {
                 read,
                 write,
                 open,
+                create,
                 close,
                 resize,
                 begin,
@@ -64,7 +65,7 @@ impl Machine {
                     writeln!(out, "{name} = {{ request = \"{request}\", bandwidth = \"{bandwidth}\" }}")?;
                 }
                 writeln!(out, "open = \"{open}\"\nclose = \"{close}\"")?;
-                for (name, time) in [("resize", resize), ("begin", begin)] {
+                for (name, time) in [("create", create), ("resize", resize), ("begin", begin)] {
                     if *time > Duration::ZERO {
                         writeln!(out, "{name} = \"{time}\"")?;
                     }

@@ -108,6 +108,8 @@ pub enum Storage {
         write: Service,
         /// Time the directory server is busy with one open.
         open: Duration,
+        /// What it takes longer to make the file.
+        create: Duration,
         /// Time the directory server is busy with one close.
         close: Duration,
         /// Time the directory server is busy with one change of a file's size.
@@ -486,6 +488,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             write: service(section.section("write")?)?,
             open: section.duration("open", "1000 s")?,
             close: section.duration("close", "1000 s")?,
+            create: section.duration_or(Duration::ZERO, "create", "1000 s")?,
             resize: section.duration_or(Duration::ZERO, "resize", "1000 s")?,
             begin: section.duration_or(Duration::ZERO, "begin", "1000 s")?,
             pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod blocks;
 pub mod client;
 mod error;
 mod extents;
@@ -27,6 +28,7 @@ pub mod server;
 pub mod waiting;
 pub mod wire;
 
+pub use blocks::{BLOCK_BYTES, has_whole_block};
 pub use error::{Expected, Failure, ProtocolError};
 pub use extents::{Extents, MOST_EXTENTS};
 pub use limits::{Limits, PATH_BYTES};

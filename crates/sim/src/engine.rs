@@ -29,6 +29,7 @@ mod parallel;
 mod program;
 mod requests;
 mod scattered;
+mod server_threads;
 mod shared;
 mod sites;
 mod store_requests;
@@ -314,8 +315,10 @@ impl<'a> Engine<'a> {
         let terms = terms(machine).into();
         let site = |members: &Vec<u32>| sites::of_group(machine, &terms, &processes, members);
         let sites: Vec<Site> = workload.groups.iter().map(site).collect();
-        let threads =
-            machine.storage.shares_cores().then(|| Threads::new(ranks, hardware.servers.len() as u32));
+        let threads = machine
+            .storage
+            .shares_cores()
+            .then(|| Threads::new(machine, ranks, hardware.servers.len() as u32));
         let of_threads = threads.iter().flat_map(Threads::servers);
         let of_threads = of_threads.map(|server| hardware.servers[server as usize].node);
         let on: Vec<u32> = processes.iter().map(|process| process.node).chain(of_threads).collect();

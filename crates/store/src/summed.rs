@@ -1,7 +1,6 @@
 //! Data in blocks, with their checksums: disks keep them so, and some transports bring them so.
 
-/// Bytes of a block.
-pub const BLOCK_BYTES: u64 = 64 << 10;
+pub use pio_protocol::BLOCK_BYTES;
 
 /// Data, and what is known of them.
 #[derive(Clone, Copy, Debug, Default)]

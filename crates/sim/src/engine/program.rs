@@ -77,7 +77,7 @@ impl<'a> Engine<'a> {
         process.running = Running::Simple;
         match self.step(rank) {
             What::Open(handle) => {
-                // Where files are elsewhere, what it costs to make one passes there.
+                // Where files are elsewhere, they are made there.
                 let makes =
                     matches!(self.machine.storage, Storage::Local { .. }) && self.makes_file(rank, *handle);
                 let create = if makes { calls.create.picoseconds() } else { 0 };

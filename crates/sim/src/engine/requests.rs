@@ -280,46 +280,6 @@ impl Engine<'_> {
         self.arm(part.server);
     }
 
-    /// A part comes to a server that works on the ranks' cores.
-    pub(super) fn hand_to_thread(&mut self, part: Part) {
-        self.hardware.servers[part.server as usize].count(&part);
-        let idle = self.threads.as_mut().and_then(|threads| threads.take_in(part));
-        if let Some(thread) = idle {
-            self.begin_on(thread, &part);
-        }
-    }
-
-    fn begin_on(&mut self, thread: u32, part: &Part) {
-        let changes = self.threads.as_mut().is_some_and(|threads| threads.changes(part));
-        let io = self.machine.storage.io_nodes().filter(|_| changes);
-        let change = io.map_or(0, |io| io.change.picoseconds());
-        let work = self.work_on(part).picoseconds();
-        self.keep_busy(thread, Duration::from_picoseconds(work.saturating_add(change)));
-    }
-
-    /// A server's thread is through with a part, and goes on to the next.
-    pub(super) fn thread_is_through(&mut self, thread: u32) {
-        let Some((done, next)) = self.threads.as_mut().map(|threads| threads.end(thread, self.now)) else {
-            return;
-        };
-        if let Some(part) = done {
-            self.send_back(part);
-        }
-        if let Some(part) = next {
-            self.begin_on(thread, &part);
-        }
-    }
-
-    /// Processor time that a part takes a server: the request's, that of its bytes, of its pieces, and of new pages.
-    fn work_on(&self, part: &Part) -> Duration {
-        let Storage::Striped { read, write, .. } = &self.machine.storage else { return Duration::ZERO };
-        let service = if part.direction == Direction::Read { read } else { write };
-        let pieces = if part.pieces > 0 { self.time_to_place(part) } else { Duration::ZERO };
-        let new_pages = self.time_for_new_pages(part);
-        let sum = [service.request, service.bandwidth.time_of(part.bytes), pieces, new_pages];
-        Duration::from_picoseconds(sum.iter().fold(0, |sum, time| time.picoseconds().saturating_add(sum)))
-    }
-
     /// Sees to it that a server is looked after when something happens in it.
     fn arm(&mut self, number: u32) {
         let server = &mut self.hardware.servers[number as usize];
@@ -511,12 +471,15 @@ impl Engine<'_> {
         if self.parallel.is_some() {
             return self.ask_metadata_server(rank);
         }
-        let (open, close, resize) = match &self.machine.storage {
-            Storage::Striped { open, close, resize, .. } => (*open, *close, *resize),
-            Storage::IoNodes { open, close, .. } => (*open, *close, Duration::ZERO),
+        let ([open, create], close, resize) = match &self.machine.storage {
+            Storage::Striped { open, create, close, resize, .. } => ([*open, *create], *close, *resize),
+            Storage::IoNodes { open, close, .. } => ([*open, Duration::ZERO], *close, Duration::ZERO),
             Storage::Local { .. } | Storage::Shared(_) | Storage::Parallel(_) => return self.end(rank, 0),
         };
         let service = match self.step(rank) {
+            What::Open(handle) if self.makes_file(rank, *handle) => {
+                Duration::from_picoseconds(open.picoseconds().saturating_add(create.picoseconds()))
+            }
             What::Open(_) => open,
             What::Resize(..) => resize,
             _ => close,

@@ -15,7 +15,7 @@ use crate::prediction::ServerTotal;
 use io_node::NodeServer;
 pub(crate) use part::Part;
 use strips::{Costs, StripServer};
-pub(crate) use threads::Threads;
+pub(crate) use threads::{Next, Threads};
 
 /// An I/O server.
 pub(crate) struct Server {

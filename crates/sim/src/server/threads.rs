@@ -5,8 +5,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pio_machine::{Duration, IoNodes};
+use pio_machine::{Duration, IoNodes, Machine, Storage};
 use pio_plan::Direction;
+use pio_protocol::has_whole_block;
 use pio_protocol::waiting::look_out;
 
 use super::Part;
@@ -29,11 +30,25 @@ pub(crate) struct Threads {
     asking: BTreeMap<u32, u32>,
     /// Of each rank: the server whose thread worked for it last.
     last: Vec<Option<u32>>,
+    /// Whether servers keep checksums of blocks, as Pioscope's own do.
+    have_blocks: bool,
+    /// By server and file: the thread that is alone in writing there, and those that wait to be.
+    writers: BTreeMap<(u32, u32), VecDeque<u32>>,
+}
+
+/// What a thread does next that has done what it was to do.
+pub(crate) enum Next {
+    /// It writes the bytes of its part.
+    Write(Part),
+    /// It gives its processor away until others have written.
+    Wait,
+    /// It is through with its part. Another thread may write now what it has waited to write.
+    End { woken: Option<(u32, Part)> },
 }
 
 impl Threads {
-    /// Idle threads of so many servers.
-    pub(crate) fn new(ranks: u32, servers: u32) -> Threads {
+    /// Idle threads of so many servers of a machine.
+    pub(crate) fn new(machine: &Machine, ranks: u32, servers: u32) -> Threads {
         let threads = ranks as usize * servers as usize;
         let parts = (0..threads).map(|_| VecDeque::new()).collect();
         let ranks_each = ranks as usize;
@@ -44,7 +59,35 @@ impl Threads {
             asks: vec![None; ranks_each],
             asking: BTreeMap::new(),
             last: vec![None; ranks_each],
+            have_blocks: matches!(machine.storage, Storage::Striped { takes_views: true, .. }),
+            writers: BTreeMap::new(),
         }
+    }
+
+    /// Whether a server lets nobody else write to its part of a file while it writes these bytes.
+    pub(crate) fn writes_alone(&self, part: &Part) -> bool {
+        let is_run = part.direction == Direction::Write && part.pieces == 0;
+        self.have_blocks && is_run && has_whole_block(&(part.offset..part.offset + part.bytes))
+    }
+
+    /// A thread has done what it was to do.
+    pub(crate) fn next(&mut self, number: u32) -> Next {
+        let part_of = |thread: u32| self.parts[(thread - self.ranks) as usize].front().copied();
+        let Some(part) = part_of(number).filter(|part| self.writes_alone(part)) else {
+            return Next::End { woken: None };
+        };
+        let at = (part.server, part.file);
+        let writers = self.writers.entry(at).or_default();
+        if writers.front() != Some(&number) {
+            writers.push_back(number);
+            return if writers.len() == 1 { Next::Write(part) } else { Next::Wait };
+        }
+        writers.pop_front();
+        let woken = writers.front().and_then(|&first| Some((first, part_of(first)?)));
+        if woken.is_none() {
+            self.writers.remove(&at);
+        }
+        Next::End { woken }
     }
 
     /// The server of each thread, in the order of their numbers.

@@ -279,6 +279,33 @@ fn the_first_write_to_a_file_takes_each_server_longer() {
     }
 }
 
+#[test]
+fn a_server_lets_one_rank_at_a_time_write_whole_blocks_of_a_file() {
+    let changes = [
+        ("count = 8\ncores = 2", "count = 1\ncores = 4\nwake = \"3 us\""),
+        ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true"),
+        ("\n[calls]\n", "\ntakes-views = true\n[calls]\n"),
+        ("1 KiB", "1 MiB"),
+    ];
+    let machine = machine(&changes);
+    let of = |direction, ranks: u32, bytes: u64| {
+        let program = |rank| vec![request(rank, direction, 0, bytes)];
+        nanoseconds(&machine, (0..ranks).map(program).collect())
+    };
+    let (block, write) = (64 << 10, Direction::Write);
+    // At half a byte a nanosecond; the second is woken for it.
+    assert_eq!(of(write, 2, block), of(write, 1, block) + 3000 + 2 * block);
+    assert_eq!(of(write, 3, block), of(write, 1, block) + 2 * (3000 + 2 * block));
+    assert_eq!(of(write, 2, block - 1), of(write, 1, block - 1));
+    assert_eq!(of(Direction::Read, 2, block), of(Direction::Read, 1, block));
+    // Each rank its own file.
+    let mut apart = workload((0..2).map(|rank| vec![request(rank, write, 0, block)]).collect());
+    apart.files.push(File { path: "/g".to_owned() });
+    apart.handles[1].file = 1;
+    let found = predict(&machine, &apart, Options::default()).unwrap();
+    assert_eq!(found.makespan.picoseconds() / 1000, of(write, 1, block));
+}
+
 /// Nanoseconds in which one rank writes three pieces of so many bytes, with as many between them or none, by one request that lists
 /// them. A server's bandwidth and time for a piece are how it puts them in place.
 fn listed(bytes: u64, gap: u64, (bandwidth, piece): (&str, &str), changes: &[(&str, &str)]) -> u64 {
@@ -338,6 +365,16 @@ fn an_open_waits_for_the_directory() {
     // Call 5000, there 200, service 7000, back 200; three at once wait for each other.
     assert_eq!(nanoseconds(&machine(&[]), vec![open(0)]), 12_400);
     assert_eq!(nanoseconds(&machine(&[]), (0..3).map(open).collect()), 12_400 + 2 * 7000);
+}
+
+#[test]
+fn the_first_open_of_a_file_that_is_written_first_makes_it() {
+    let makes = machine(&[("open = \"7 us\"", "open = \"7 us\"\ncreate = \"400 us\"")]);
+    let then = |direction| {
+        let program = vec![What::Open(HandleId(0)), request(0, direction, 0, 1000), What::Open(HandleId(0))];
+        nanoseconds(&makes, vec![program.clone()]) - nanoseconds(&machine(&[]), vec![program])
+    };
+    assert_eq!((then(Direction::Write), then(Direction::Read)), (400_000, 0));
 }
 
 #[test]

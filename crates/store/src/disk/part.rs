@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pio_layout::pack;
-use pio_protocol::{Expected, Failure, FileId, Placement, SlotStrips};
+use pio_protocol::{Expected, Failure, FileId, Placement, SlotStrips, has_whole_block};
 use rustix::fs::FallocateFlags;
 
 use super::allowance::{Allowance, Reserved, holes, taken_by};
@@ -287,8 +287,7 @@ impl Part {
     fn write_beside(&self, span: &Range<u64>, data: &[u8]) -> Result<bool, Trouble> {
         // Whoever sums or cuts blocks waits.
         let state = self.read_state();
-        let has_whole_block = span.start.next_multiple_of(BLOCK_BYTES) + BLOCK_BYTES <= span.end;
-        if has_whole_block || !state.is_being_written(blocks_of(span)) {
+        if has_whole_block(span) || !state.is_being_written(blocks_of(span)) {
             return Ok(false);
         }
         let _room = self.reserve(&state, span)?;

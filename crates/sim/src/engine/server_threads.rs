@@ -1,0 +1,67 @@
+//! What servers that work on the ranks' cores do there: the processor time of each part of a request.
+
+use pio_machine::{Duration, Storage};
+use pio_plan::Direction;
+
+use super::Engine;
+use crate::server::{Next, Part};
+
+impl Engine<'_> {
+    /// A part comes to a server that works on the ranks' cores.
+    pub(super) fn hand_to_thread(&mut self, part: Part) {
+        self.hardware.servers[part.server as usize].count(&part);
+        let idle = self.threads.as_mut().and_then(|threads| threads.take_in(part));
+        if let Some(thread) = idle {
+            self.begin_on(thread, &part);
+        }
+    }
+
+    /// A thread takes up a part. If it must be alone to write that, its bytes follow in a turn of their own.
+    fn begin_on(&mut self, thread: u32, part: &Part) {
+        let Some(threads) = &mut self.threads else { return };
+        let (changes, alone) = (threads.changes(part), threads.writes_alone(part));
+        let io = self.machine.storage.io_nodes().filter(|_| changes);
+        let change = io.map_or(Duration::ZERO, |io| io.change);
+        let bytes = if alone { Duration::ZERO } else { self.time_for_bytes(part) };
+        self.keep_busy(thread, sum([self.time_for_request(part), change, bytes]));
+    }
+
+    /// A server's thread has done what it was to do, and goes on to the next.
+    pub(super) fn thread_is_through(&mut self, thread: u32) {
+        let Some(threads) = &mut self.threads else { return };
+        match threads.next(thread) {
+            Next::Write(part) => return self.keep_busy(thread, self.time_for_bytes(&part)),
+            Next::Wait => return,
+            Next::End { woken: Some((waiting, part)) } => {
+                self.keep_busy(waiting, sum([self.machine.nodes.wake, self.time_for_bytes(&part)]));
+            }
+            Next::End { woken: None } => {}
+        }
+        let Some((done, next)) = self.threads.as_mut().map(|threads| threads.end(thread, self.now)) else {
+            return;
+        };
+        if let Some(part) = done {
+            self.send_back(part);
+        }
+        if let Some(part) = next {
+            self.begin_on(thread, &part);
+        }
+    }
+
+    fn time_for_request(&self, part: &Part) -> Duration {
+        let Storage::Striped { read, write, .. } = &self.machine.storage else { return Duration::ZERO };
+        if part.direction == Direction::Read { read.request } else { write.request }
+    }
+
+    /// Processor time of a part's bytes, of its pieces, and of new pages.
+    fn time_for_bytes(&self, part: &Part) -> Duration {
+        let Storage::Striped { read, write, .. } = &self.machine.storage else { return Duration::ZERO };
+        let service = if part.direction == Direction::Read { read } else { write };
+        let pieces = if part.pieces > 0 { self.time_to_place(part) } else { Duration::ZERO };
+        sum([service.bandwidth.time_of(part.bytes), pieces, self.time_for_new_pages(part)])
+    }
+}
+
+fn sum<const COUNT: usize>(times: [Duration; COUNT]) -> Duration {
+    Duration::from_picoseconds(times.iter().fold(0, |sum, time| time.picoseconds().saturating_add(sum)))
+}
