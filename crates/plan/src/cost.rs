@@ -18,6 +18,6 @@ mod terms;
 
 pub use crate::operation::Operation;
 pub use choose::{choose, possible};
-pub use estimate::{Estimate, Part, estimate};
+pub use estimate::{BLOCK_BYTES, Estimate, Part, estimate};
 pub use setting::Setting;
 pub use terms::Terms;

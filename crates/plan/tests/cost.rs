@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 
-use pio_plan::cost::{Estimate, Operation, Setting, Terms, choose, estimate, possible};
+use pio_plan::cost::{Estimate, Operation, Part, Setting, Terms, choose, estimate, possible};
 use pio_plan::{Description, Direction, Hints, Site, Strategy, Via, Views};
 use proptest::prelude::*;
 
@@ -148,6 +148,22 @@ fn long_pieces_are_accesses_of_their_own_to_servers() {
     assert!((placing(&short) - 4096.0 * 1024.0 / 2.0 * a_second_less).abs() < 1e-9);
     // So they are exchanged, where small ones are shipped.
     assert!(choose(&long, &two, &new).strategy.sends_messages());
+}
+
+#[test]
+fn a_server_beside_the_ranks_lets_one_at_a_time_write_whole_blocks() {
+    let terms = Terms { share_processors: true, ..Terms::MEASURED };
+    let store = |servers, ranks: u64, bytes, terms: &Terms| {
+        let operation = apart(Direction::Write, ranks, bytes);
+        let found = estimate(Strategy::Independent, &operation, &setting(servers, ranks as u32), terms);
+        let parts = found.unwrap().parts;
+        parts.iter().find(|(part, _)| *part == Part::Store).unwrap().1
+    };
+    // To one server; to four, four at a time.
+    assert_eq!(store(1, 4, 64 << 20, &terms), store(1, 1, 256 << 20, &terms));
+    assert_eq!(store(4, 4, 64 << 20, &terms), store(1, 4, 64 << 20, &terms) / 4.0);
+    // Shorter runs are written at the same time.
+    assert_eq!(store(1, 4, 60_000, &terms), store(1, 1, 240_000, &terms) / 4.0);
 }
 
 #[test]

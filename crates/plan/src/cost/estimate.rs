@@ -103,6 +103,9 @@ const EXTENT_BYTES: u64 = 16;
 /// Bytes of a page of memory.
 const PAGE: u64 = 4096;
 
+/// Bytes of the blocks whose checksums servers keep.
+pub const BLOCK_BYTES: u64 = 64 << 10;
+
 /// Bytes of a request with a view, or without: tens.
 const REQUEST_BYTES: u64 = 64;
 
@@ -128,6 +131,8 @@ struct Requests {
     own_bytes: u64,
     /// Bytes of all.
     all_bytes: u64,
+    /// Whether each access is one run of bytes.
+    in_runs: bool,
     /// Whether callers wait for each other.
     in_turn: bool,
 }
@@ -142,6 +147,7 @@ impl Sum<'_> {
             accesses: operation.pieces,
             own_bytes: operation.most_bytes,
             all_bytes: operation.bytes,
+            in_runs: true,
             in_turn: false,
         });
     }
@@ -170,6 +176,7 @@ impl Sum<'_> {
             accesses: all,
             own_bytes: operation.most_span,
             all_bytes: operation.spans,
+            in_runs: true,
             in_turn,
         };
         if writes {
@@ -208,6 +215,7 @@ impl Sum<'_> {
             accesses: self.accesses_in(all),
             own_bytes: operation.most_bytes,
             all_bytes: operation.bytes,
+            in_runs: operation.is_contiguous(),
             in_turn: false,
         });
     }
@@ -254,6 +262,7 @@ impl Sum<'_> {
             accesses: rounds.saturating_mul(aggregators),
             own_bytes: domain,
             all_bytes: operation.span,
+            in_runs: true,
             in_turn: false,
         };
         // Gaps are filled with what the file holds.
@@ -312,6 +321,7 @@ impl Sum<'_> {
             accesses: self.accesses_in(busy),
             own_bytes: operation.most_bytes,
             all_bytes: operation.bytes,
+            in_runs: operation.is_contiguous(),
             in_turn: false,
         });
     }
@@ -346,6 +356,16 @@ impl Sum<'_> {
         let threads = servers.saturating_mul(callers.max(1));
         let shared = self.terms.share_processors && self.setting.servers > 0;
         (if shared { threads.min(self.setting.processors.into()) } else { servers }) as f64
+    }
+
+    /// The same, where data are long runs: of the threads of a server that shares the ranks' processors, only one writes such to
+    /// a file at a time.
+    fn writing_at_a_time(&self, requests: &Requests, direction: Direction) -> f64 {
+        let at_a_time = self.at_a_time(requests.callers);
+        let accesses = self.to_servers(requests.accesses, requests.all_bytes);
+        let are_blocks = requests.in_runs && requests.all_bytes as f64 >= accesses * BLOCK_BYTES as f64;
+        let alone = are_blocks && direction == Direction::Write && self.terms.share_processors;
+        if alone { at_a_time.min(self.setting.servers.max(1).into()) } else { at_a_time }
     }
 
     /// So many ranks pack, or put in place, at the same time.
@@ -393,7 +413,7 @@ impl Sum<'_> {
         self.add(Part::Request, all / at_a_time * request_s);
         let link = if requests.in_turn { all_bytes } else { own_bytes.max(all_bytes / servers) };
         self.add(Part::Transfer, link / self.terms.network_bytes_per_s);
-        self.add(Part::Store, all_bytes / at_a_time / rate);
+        self.add(Part::Store, all_bytes / self.writing_at_a_time(requests, direction) / rate);
         if direction == Direction::Write {
             self.new_pages(requests);
         }
@@ -404,7 +424,7 @@ impl Sum<'_> {
     fn new_pages(&mut self, requests: &Requests) {
         let bytes = requests.all_bytes.min(self.operation.span);
         let accesses = self.to_servers(requests.accesses, bytes).min(bytes.div_ceil(PAGE) as f64);
-        let at_a_time = self.at_a_time(requests.callers);
+        let at_a_time = self.writing_at_a_time(requests, Direction::Write);
         self.add(Part::Request, accesses * self.terms.new_pages_s / at_a_time);
         self.add(Part::Store, bytes as f64 * self.terms.new_byte_s / at_a_time);
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use pio_layout::View;
 use pio_plan::{Direction, IoError};
 use pio_protocol::client::Naming;
-use pio_protocol::{Holder, MOST_EXTENTS};
+use pio_protocol::{BLOCK_BYTES, Holder, MOST_EXTENTS};
 use pio_store::StoreError;
 use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, StripingHints};
 use pio_store::transport::Traffic;
@@ -24,8 +24,9 @@ use crate::core::storage::mode::Creates;
 use crate::core::storage::path_prefix;
 use crate::core::storage::request_log;
 
-// What the strategy puts into one request, a server takes.
+// What the strategy puts into one request, a server takes; and what the cost model says of its blocks is so.
 const _: () = assert!(pio_plan::EXTENTS == MOST_EXTENTS);
+const _: () = assert!(pio_plan::cost::BLOCK_BYTES == BLOCK_BYTES);
 
 /// Names the store's description.
 const STORE: &str = "PIOSCOPE_STORE";
