@@ -315,10 +315,9 @@ impl<'a> Engine<'a> {
         let terms = terms(machine).into();
         let site = |members: &Vec<u32>| sites::of_group(machine, &terms, &processes, members);
         let sites: Vec<Site> = workload.groups.iter().map(site).collect();
-        let threads = machine
-            .storage
-            .shares_cores()
-            .then(|| Threads::new(machine, ranks, hardware.servers.len() as u32));
+        let (servers, have_blocks) =
+            (hardware.servers.len() as u32, store_requests::speak_protocol(&machine.storage));
+        let threads = machine.storage.shares_cores().then(|| Threads::new(ranks, servers, have_blocks));
         let of_threads = threads.iter().flat_map(Threads::servers);
         let of_threads = of_threads.map(|server| hardware.servers[server as usize].node);
         let on: Vec<u32> = processes.iter().map(|process| process.node).chain(of_threads).collect();

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use pio_machine::{Duration, IoNodes, Machine, Storage};
+use pio_machine::{Duration, IoNodes};
 use pio_plan::Direction;
 use pio_protocol::has_whole_block;
 use pio_protocol::waiting::look_out;
@@ -30,7 +30,6 @@ pub(crate) struct Threads {
     asking: BTreeMap<u32, u32>,
     /// Of each rank: the server whose thread worked for it last.
     last: Vec<Option<u32>>,
-    /// Whether servers keep checksums of blocks, as Pioscope's own do.
     have_blocks: bool,
     /// By server and file: the thread that is alone in writing there, and those that wait to be.
     writers: BTreeMap<(u32, u32), VecDeque<u32>>,
@@ -47,8 +46,8 @@ pub(crate) enum Next {
 }
 
 impl Threads {
-    /// Idle threads of so many servers of a machine.
-    pub(crate) fn new(machine: &Machine, ranks: u32, servers: u32) -> Threads {
+    /// Idle threads of so many servers; whether these keep checksums of blocks, as Pioscope's own do.
+    pub(crate) fn new(ranks: u32, servers: u32, have_blocks: bool) -> Threads {
         let threads = ranks as usize * servers as usize;
         let parts = (0..threads).map(|_| VecDeque::new()).collect();
         let ranks_each = ranks as usize;
@@ -59,7 +58,7 @@ impl Threads {
             asks: vec![None; ranks_each],
             asking: BTreeMap::new(),
             last: vec![None; ranks_each],
-            have_blocks: matches!(machine.storage, Storage::Striped { takes_views: true, .. }),
+            have_blocks,
             writers: BTreeMap::new(),
         }
     }
@@ -208,7 +207,7 @@ mod tests {
             answer_bytes: 0,
         };
         let small = Part { bytes: 8, ..part };
-        let mut threads = Threads::new(2, 1);
+        let mut threads = Threads::new(2, 1, true);
         let waits = |threads: &Threads, part: &Part, us: &[u64]| -> Vec<Duration> {
             us.iter().map(|us| threads.time_to_wake(part, &io, at(*us))).collect()
         };
@@ -233,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_rank_that_asks_and_its_thread_are_on_one_core() {
-        let mut threads = Threads::new(3, 1);
+        let mut threads = Threads::new(3, 1, true);
         assert_eq!(threads.busy(0, [0, 2].into_iter()), 2);
         threads.begin_asking(0, 0, Time::default(), 0);
         // Rank 0 asks, and its thread, number 3, works for it.
