@@ -29,7 +29,9 @@
 #pragma weak PMPI_Type_size_x
 #pragma weak PMPI_Type_get_extent_x
 #pragma weak PMPI_Type_get_envelope
+#pragma weak PMPI_Type_get_envelope_c
 #pragma weak PMPI_Type_get_contents
+#pragma weak PMPI_Type_get_contents_c
 #pragma weak PMPI_Type_free
 
 #include "pio_calls.h"
@@ -203,12 +205,11 @@ static int64_t outcome_of(int error, int64_t moved) {
 
 /* The id of a datatype: PIO_PLAIN if it is contiguous from 0. */
 static uint64_t datatype_id(MPI_Datatype type) {
-    int integers, addresses, types, combiner;
-    if (type == NO_DATATYPE || mpi_library() == NULL ||
-        PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+    pio_datatype_envelope envelope;
+    if (type == NO_DATATYPE || mpi_library() == NULL || pio_datatype_get_envelope(type, &envelope) != MPI_SUCCESS)
         return PIO_PLAIN;
     MPI_Count lower_bound, extent, true_lower_bound, true_extent;
-    if (combiner == MPI_COMBINER_NAMED ||
+    if (envelope.combiner == MPI_COMBINER_NAMED ||
         (NEXT(MPI_Type_get_extent_x)(type, &lower_bound, &extent) == MPI_SUCCESS &&
          NEXT(MPI_Type_get_true_extent_x)(type, &true_lower_bound, &true_extent) == MPI_SUCCESS && lower_bound == 0 &&
          true_lower_bound == 0 && extent == true_extent && (uint64_t)extent == type_bytes(type)))
