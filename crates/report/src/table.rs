@@ -269,7 +269,15 @@ mod tests {
         let table = Table {
             columns: vec!["layer", "operation", ">calls", ">total time", ">mean", ">data", "most of it on"],
             rows: [
-                ["posix", "read", "1,000", "12.5 ms", "12.5 µs", "3.75 MiB", "/scratch/ada/run-17/field.0001"],
+                [
+                    "posix",
+                    "read",
+                    "1,000",
+                    "12.5 ms",
+                    "12.5 µs",
+                    "3.75 MiB",
+                    "/scratch/ada/run-17/field.0001",
+                ],
                 ["", "write", "9", "400 ms", "44.4 ms", "", "/scratch/ada/run-17/field.0002"],
             ]
             .map(|row| row.map(str::to_owned).to_vec())
