@@ -3,7 +3,6 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table as TextTable, presets};
 
 use crate::chart::{self, Figure, Point, Series};
-use crate::table::figure_class;
 use crate::{escape, units};
 
 const STYLE: &str = include_str!("page.css");
@@ -162,9 +161,8 @@ impl Sweep {
         let head = cells("th scope=\"col\"", &names);
         let body: String = self.rows.iter().map(|row| cells("td", &self.cells(row))).collect();
         format!(
-            "<figure class=\"{}\"><div class=\"scroll\" tabindex=\"0\"><table><thead>{head}</thead>\
-             <tbody>{body}</tbody></table></div></figure>",
-            figure_class(self.rows.len())
+            "<figure class=\"table\"><div class=\"scroll\" tabindex=\"0\"><table><thead>{head}</thead>\
+             <tbody>{body}</tbody></table></div></figure>"
         )
     }
 

@@ -192,10 +192,10 @@ fn needed(widths: &[usize]) -> usize {
     widths.iter().map(|width| width + 2).sum()
 }
 
-/// The class of a table's figure, by which the page leaves out what is not seen of a long one, and prints its first rows.
-pub(crate) fn figure_class(rows: usize) -> &'static str {
-    /// As in page.css.
-    const SHORT: usize = 60;
+/// The class of a table's figure: of a long one, the page shows and prints the first rows, and all at a press of a button.
+fn figure_class(rows: usize) -> &'static str {
+    /// As in page.css and page/tables.js.
+    const SHORT: usize = 40;
     if rows > SHORT { "table long" } else { "table" }
 }
 
@@ -262,6 +262,17 @@ mod tests {
         // Numbers stay, and what is left of text can be read.
         let least = table.fitted(Some(10));
         assert_eq!(least[0], ["/sc…eld.0001", "123456789012345678", "a text of m…"]);
+    }
+
+    #[test]
+    fn the_page_knows_long_tables() {
+        let of = |rows: usize| Table {
+            columns: vec!["file"],
+            rows: vec![vec!["/d/a".to_owned()]; rows],
+            ..Table::default()
+        };
+        assert!(of(40).html().starts_with("<figure class=\"table\">"));
+        assert!(of(41).html().starts_with("<figure class=\"table long\">"));
     }
 
     #[test]
