@@ -226,6 +226,15 @@ pub(crate) fn wrap(words: &str, width: usize, indent: &str) -> String {
     text
 }
 
+/// An entry of a list: a name, and behind so many columns what is said of it, which goes on below where the screen has no room.
+pub fn entry(name: &str, said: &str, room: usize) -> String {
+    let first = format!("{name:room$} ");
+    match screen::columns() {
+        Some(columns) => first + wrap(said, columns, &" ".repeat(room + 1)).trim_start(),
+        None => format!("{first}{said}\n"),
+    }
+}
+
 fn glued(words: &str) -> Vec<String> {
     let mut glued: Vec<String> = Vec::new();
     for word in words.split_whitespace() {
