@@ -113,6 +113,12 @@ SEARCH = """(() => {
   const word = rows.at(-1).textContent.slice(0, 12).toLowerCase(), have = rows.filter((row) => row.textContent.toLowerCase().includes(word)).length;
   return [type(word), have, type('no such word anywhere'), type(''), rows.length];
 })()"""
+# Of a long table, how many rows are seen at first, after a press of its button, and after another; and how many it has.
+LONG = """(() => {
+  const figure = document.querySelector('figure.long'), rows = [...figure.querySelector('tbody').rows], button = figure.querySelector('button.more');
+  const seen = () => rows.filter((row) => getComputedStyle(row).display !== 'none').length;
+  return [seen(), (button.click(), seen()), (button.click(), seen()), rows.length];
+})()"""
 PRESS = "document.getElementById('bars').dispatchEvent(new KeyboardEvent('keydown', { key: '%s', bubbles: true }))"
 TOLD = "document.getElementById('chosen').textContent"
 # Calls of the table of functions, of those rows that are shown.
@@ -236,6 +242,7 @@ def check_crowd(page, report, screenshots):
     page.requests.clear()
     page.resize(1400)
     page.open(report.as_uri())
+    expect(page.value(LONG) == [40, 100, 40, 100], f"a long table begins with its first rows: {page.value(LONG)}")
     sections = page.value("[...document.querySelectorAll('main > section')].map((section) => section.id)")
     expect(sections.index("over-time") < sections.index("timeline"), f"the heat map comes before the timeline: {sections}")
     named = page.value("[...document.querySelectorAll('#over-time tbody tr')].map((row) => row.cells[0].textContent + ' ' + row.cells[1].textContent)")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from . import _plots
-from ._words import html_of_pairs, seconds, shortened, size
+from ._words import html_of_pairs, ranks, seconds, shortened, size
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ class Prediction:
     def __repr__(self) -> str:
         hints = f" ({self.hints})" if self.hints else ""
         return (f"<pioscope.Prediction {shortened(self.workload)} on {self.machine}, {self.strategy}{hints}: "
-                f"{seconds(self.io_time_mean_s)} of I/O, {self.ranks} ranks>")
+                f"{seconds(self.io_time_mean_s)} of I/O, {ranks(self.ranks)}>")
 
     def _repr_html_(self) -> str:
         moved = f"{size(self.bytes_read)} read, {size(self.bytes_written)} written"

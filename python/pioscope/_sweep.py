@@ -26,7 +26,7 @@ class Executor(Protocol):
 
 
 def sweep(
-    what: Trace | Workload,
+    what: Trace | Workload | str | os.PathLike[str],
     machines: Machine | str | os.PathLike[str] | Iterable[Machine | str | os.PathLike[str]],
     strategies: str | Iterable[str] = ("independent", "two-phase"),
     hints: Mapping[str, str | int | Iterable[str | int]] | None = None,
@@ -34,7 +34,8 @@ def sweep(
     cpu_speed: float = 1.0,
     ranks_per_node: int | None = None,
 ) -> pyarrow.Table:
-    """Predicts a program on every machine, under every strategy, with every combination of the hints' values.
+    """Predicts a program on every machine, under every strategy, with every combination of the hints' values. The program is a
+    trace, the path of one, or a workload.
 
     Each hint has a value or several: {"cb_nodes": [1, 2, 4], "cb_buffer_size": 1 << 20}. The table has a row a prediction,
     machines outermost and hints innermost; columns for what was changed in the machines (Machine.with_()) and for the
@@ -46,12 +47,14 @@ def sweep(
 
     >>> sp = pioscope.machine("sp-argonne")
     >>> machines = [sp.with_({"storage.io.count": count}) for count in [4, 8]]
-    >>> table = pioscope.sweep(pioscope.open("run.pio"), machines, "two-phase", {"cb_nodes": [1, 2, 4]})
+    >>> table = pioscope.sweep("run.pio", machines, "two-phase", {"cb_nodes": [1, 2, 4]})
     >>> table.num_rows
     6
     >>> table.column_names[:4]
     ['machine', 'storage.io.count', 'strategy', 'cb_nodes']
     """
+    if isinstance(what, (str, os.PathLike)):
+        what = Trace(what)
     trace = what._native if isinstance(what, Trace) else what._trace
     several = [machines] if isinstance(machines, (Machine, str, os.PathLike)) else machines
     each = [found(machine, trace) for machine in several]

@@ -20,6 +20,10 @@ def size(size_bytes: float) -> str:
     return f"{size_bytes:.4g} {unit}"
 
 
+def ranks(count: int) -> str:
+    return "1 rank" if count == 1 else f"{count} ranks"
+
+
 def shortened(text: str, most: int = 72) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from . import _native
 from ._machine import Machine, found
 from ._prediction import Hints, Prediction, hints_text
-from ._words import html_of_pairs, shortened
+from ._words import html_of_pairs, ranks, shortened
 
 if TYPE_CHECKING:
     from ._trace import Trace
@@ -49,7 +49,7 @@ class Workload:
         return _again, (self._source,)
 
     def __repr__(self) -> str:
-        return f"<pioscope.Workload {shortened(self.name)}: {len(self):,} calls of {self.ranks} ranks>"
+        return f"<pioscope.Workload {shortened(self.name)}: {len(self):,} calls of {ranks(self.ranks)}>"
 
     def _repr_html_(self) -> str:
         return html_of_pairs(self.name, [("ranks", self.ranks), ("calls", f"{len(self):,}")])

@@ -44,6 +44,9 @@ class Sweep(InFolder):
                 self.assertEqual(row[name], getattr(prediction, name), name)
         self.assertEqual(table.to_pandas().groupby("strategy").size().to_dict(), {"independent": 500, "two-phase": 500})
 
+    def test_a_path_is_a_trace(self):
+        self.assertEqual(pioscope.sweep(Path("tiny.pio"), "sp-argonne"), pioscope.sweep(self.tiny, "sp-argonne"))
+
     def test_one_of_each_is_enough(self):
         table = pioscope.sweep(pioscope.workload("ior-hard", {"ranks": 2}), "pios-64", "two-phase")
         self.assertEqual(table.num_rows, 1)

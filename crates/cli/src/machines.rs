@@ -197,16 +197,12 @@ fn list(json: bool) -> Result<()> {
         let computers = [(computer.name, computer.source)];
         return json::print(&json::machines::Listed::of(machines, computers, kept));
     }
-    let mut text = String::new();
-    for (name, source) in machines {
-        text.push_str(&format!("{name:20} {source}\n"));
-    }
-    text.push_str(&format!(
-        "{:20} {} (a computer with buffers: for `pioscope reproduce miller-katz`)\n",
-        computer.name, computer.source
-    ));
+    let entry = |name: &str, said: &str| pio_report::entry(name, said, 20);
+    let mut text: String = machines.iter().map(|(name, source)| entry(name, source)).collect();
+    let use_of_computer = "(a computer with buffers: for `pioscope reproduce miller-katz`)";
+    text.push_str(&entry(&computer.name, &format!("{} {use_of_computer}", computer.source)));
     for (name, source, file) in kept {
-        text.push_str(&format!("{name:20} {source}: {}\n", file.display()));
+        text.push_str(&entry(&name, &format!("{source}: {}", file.display())));
     }
     crate::print(&text)
 }

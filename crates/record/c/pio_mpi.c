@@ -25,15 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Weak: a process without MPI must not be stopped by them, even where all symbols are bound at start. */
-#pragma weak PMPI_Type_size_x
-#pragma weak PMPI_Type_get_extent_x
-#pragma weak PMPI_Type_get_envelope
-#pragma weak PMPI_Type_get_contents
-#pragma weak PMPI_Type_free
-
 #include "pio_calls.h"
-#include "pio_datatype.h"
 #include "pio_other_mpi.h"
 #include "pio_path.h"
 #include "pio_recorder.h"
@@ -97,6 +89,19 @@ static inline void *next_function(void **place, const char *name) {
         static void *place;                                                                                            \
         (__typeof__(&name)) next_function(&place, #name);                                                              \
     })
+
+/* What describes datatypes calls MPI as all here does: a name that is bound when a process starts (LD_BIND_NOW) is not there in
+ * those that have no MPI, or load it later, as Python does. */
+#define PMPI_Type_size_x NEXT(PMPI_Type_size_x)
+#define PMPI_Type_get_extent_x NEXT(PMPI_Type_get_extent_x)
+#define PMPI_Type_get_envelope NEXT(PMPI_Type_get_envelope)
+#define PMPI_Type_get_contents NEXT(PMPI_Type_get_contents)
+#define PMPI_Type_free NEXT(PMPI_Type_free)
+#if HAVE_LARGE_COUNTS
+#define PMPI_Type_get_envelope_c NEXT(PMPI_Type_get_envelope_c)
+#define PMPI_Type_get_contents_c NEXT(PMPI_Type_get_contents_c)
+#endif
+#include "pio_datatype.h"
 
 /* Predefined handles: constants in the MPICH family, addresses of data in Open MPI. */
 #ifdef OPEN_MPI
@@ -203,12 +208,11 @@ static int64_t outcome_of(int error, int64_t moved) {
 
 /* The id of a datatype: PIO_PLAIN if it is contiguous from 0. */
 static uint64_t datatype_id(MPI_Datatype type) {
-    int integers, addresses, types, combiner;
-    if (type == NO_DATATYPE || mpi_library() == NULL ||
-        PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+    pio_datatype_envelope envelope;
+    if (type == NO_DATATYPE || mpi_library() == NULL || pio_datatype_get_envelope(type, &envelope) != MPI_SUCCESS)
         return PIO_PLAIN;
     MPI_Count lower_bound, extent, true_lower_bound, true_extent;
-    if (combiner == MPI_COMBINER_NAMED ||
+    if (envelope.combiner == MPI_COMBINER_NAMED ||
         (NEXT(MPI_Type_get_extent_x)(type, &lower_bound, &extent) == MPI_SUCCESS &&
          NEXT(MPI_Type_get_true_extent_x)(type, &true_lower_bound, &true_extent) == MPI_SUCCESS && lower_bound == 0 &&
          true_lower_bound == 0 && extent == true_extent && (uint64_t)extent == type_bytes(type)))

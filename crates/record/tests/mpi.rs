@@ -124,6 +124,22 @@ fn views_positions_and_sizes_are_what_the_program_set() {
     }
 }
 
+/// A launcher and its helpers have no MPI, whose functions can then not be bound when they start.
+#[test]
+fn symbols_may_be_bound_when_processes_start() {
+    let Some(mpi) = mpi() else { return };
+    let folder = folder();
+    let (program, shim) = build(&mpi, "matrix", folder.path());
+    let mut words: Vec<OsString> = vec!["env".into(), "LD_BIND_NOW=1".into()];
+    words.extend(mpi.launch(RANKS as u32));
+    words.extend([program.into(), folder.path().join("matrix.dat").into()]);
+    let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    for rank in 0..RANKS {
+        assert_eq!(job.view_of(job.of_rank(rank, Layer::MpiIo)[2]), (&block_view(rank), 0));
+    }
+}
+
 #[test]
 fn handles_of_a_collective_open_are_joined() {
     let Some(job) = whole_matrix() else { return };

@@ -9,7 +9,7 @@ use crate::bars::op_name;
 use crate::escape::html;
 use crate::live;
 use crate::prediction::{Prediction, interval_text};
-use crate::sections::{process_name, size_name};
+use crate::sections::{of_which_files, process_name, size_name};
 use crate::units;
 
 /// Width of every figure in its own units; the page scales it.
@@ -62,7 +62,8 @@ pub(crate) fn time_by_operation(found: &Explanation) -> String {
         .collect();
     let live = format!("data-bars=\"time\" data-level=\"{}\"", live::level(found));
     let svg = live_svg(26.0, &format!("Time by operation: {}", words.join(", ")), &body, &live);
-    figure("Where the time of the operations goes", &format!("{svg}<ul class=\"keys\">{legend}</ul>"), "")
+    let title = format!("Where the time of the operations goes{}", of_which_files(found));
+    figure(&title, &format!("{svg}<ul class=\"keys\">{legend}</ul>"), "")
 }
 
 /// What processes spent in MPI-IO calls, but not in calls at the files or messages that the trace shows.
@@ -277,7 +278,8 @@ pub(crate) fn request_sizes(found: &Explanation) -> String {
         used.iter().map(|(op, _)| format!("<li><i class=\"key op-{0}\"></i>{0}s</li>", op.name())).collect();
     let label = format!("Request sizes: {}", words.join(", "));
     let svg = live_svg(classes.len() as f64 * row + 2.0, &label, &body, "data-bars=\"sizes\"");
-    figure("Requests by size", &format!("<ul class=\"keys\">{keys}</ul>{svg}"), "")
+    let title = format!("Requests by size{}", of_which_files(found));
+    figure(&title, &format!("<ul class=\"keys\">{keys}</ul>{svg}"), "")
 }
 
 /// Time in I/O and bytes of each process, as two rows of bars.

@@ -56,8 +56,10 @@ pub(crate) fn text(found: &Explanation) -> String {
     let mut text = format!("\n{}\n", screen::title("Findings: what costs time, costliest first"));
     for (index, finding) in found.findings.iter().enumerate() {
         let told = tell(found, finding, 48);
-        let title = screen::title(&format!("{}. {}:", index + 1, told.title));
-        text.push_str(&format!("  {title} {}\n", screen::warning(&price(found, finding))));
+        let (title, price) = (format!("{}. {}:", index + 1, told.title), price(found, finding));
+        let length = 3 + title.chars().count() + price.chars().count();
+        let between = if screen::columns().is_some_and(|most| length > most) { "\n     " } else { " " };
+        text.push_str(&format!("  {}{between}{}\n", screen::title(&title), screen::warning(&price)));
         let change = format!("Change: {}", told.change);
         let body = [&told.evidence, &told.place, &change].into_iter().chain(&told.gains);
         for line in body.filter(|line| !line.is_empty()) {

@@ -47,5 +47,5 @@ pub use html::{html, html_of_trace, html_with_counters};
 pub use prediction::{AsItIs, Prediction, interval_text, predictions_text};
 pub use screen::Screen;
 pub use sweep::{Measure, Row, Sweep, Unit};
-pub use table::Table;
+pub use table::{Table, entry};
 pub use text::text;

@@ -14,6 +14,9 @@ const SAME: &str = "";
 /// A column that cannot be told of some calls alone.
 const WHOLE: &str = "whole";
 
+/// The level of calls at the files that MPI-IO was used on.
+pub(crate) const MPI_FILES: &str = "mpi-files";
+
 /// How the rows of a table are counted.
 pub(crate) struct Live {
     /// What a row is: an operation, a file, …
@@ -59,7 +62,7 @@ pub(crate) fn asked_operations(found: &Explanation) -> Option<Live> {
 pub(crate) fn level(found: &Explanation) -> String {
     let through_mpi = found.layers.iter().any(|table| table.layer == Layer::MpiIo);
     match found.operations.layer {
-        Layer::Posix if found.asked_operations.is_some() && through_mpi => "mpi-files".to_owned(),
+        Layer::Posix if found.asked_operations.is_some() && through_mpi => MPI_FILES.to_owned(),
         Layer::Posix => "files".to_owned(),
         layer => layer.name().to_owned(),
     }

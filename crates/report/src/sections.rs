@@ -7,6 +7,7 @@ use pio_explain::{
 use pio_trace::{Layer, Op};
 
 use crate::file_systems;
+use crate::live;
 use crate::table::Table;
 use crate::units;
 
@@ -24,6 +25,17 @@ pub(crate) struct Limits {
 pub(crate) const BANDWIDTH: &str =
     "Bandwidth is bytes over the time in which at least one such call was under way, in any process.";
 
+/// What the titles of operations at the files have behind them, if these are not all that the program did: of a program that reads or
+/// writes other files beside those of MPI-IO, only the latter are counted.
+pub(crate) fn of_which_files(found: &Explanation) -> &'static str {
+    let at_others = |table: &LayerTable| {
+        let moves = table.table.operations.iter().any(|(op, _)| matches!(op, Op::Read | Op::Write));
+        !table.physical && matches!(table.layer, Layer::Posix | Layer::Stdio) && moves
+    };
+    let is_mixed = live::level(found) == live::MPI_FILES && found.layers.iter().any(at_others);
+    if is_mixed { ", on files of MPI-IO" } else { "" }
+}
+
 /// Thakur's Table 1, with the data and bandwidth of Table 2.
 pub(crate) fn operations(found: &Explanation) -> Table {
     let through_mpi = found.layers.iter().any(|table| table.layer == Layer::MpiIo);
@@ -40,6 +52,7 @@ pub(crate) fn operations(found: &Explanation) -> Table {
         (None, _) => "",
     };
     let mut table = operation_table(&found.operations);
+    table.title.push_str(of_which_files(found));
     table.note =
         format!("{place}{BANDWIDTH} Times and sizes are those of Thakur et al. 1996, Tables 1 and 2.");
     table
@@ -86,6 +99,8 @@ fn operation_table(view: &OperationView) -> Table {
 pub(crate) struct RequestSizes {
     /// Classes of sizes, by view and operation.
     pub(crate) rows: Vec<SizeRow>,
+    /// As [`of_which_files`].
+    of_which_files: &'static str,
 }
 
 /// Requests of one operation and class of sizes.
@@ -114,7 +129,7 @@ impl RequestSizes {
                 rows.extend(size_classes(sizes).into_iter().map(row));
             }
         }
-        RequestSizes { rows }
+        RequestSizes { rows, of_which_files: of_which_files(found) }
     }
 
     /// As a table.
@@ -135,7 +150,7 @@ impl RequestSizes {
             ]
         });
         Table {
-            title: "Request sizes".into(),
+            title: format!("Request sizes{}", self.of_which_files),
             note: String::new(),
             rows: rows.collect(),
             columns: vec![

@@ -118,7 +118,11 @@ pub(crate) fn notes(found: &Explanation) -> String {
         text.push_str("\nThe trace says of itself\n");
     }
     for (key, value) in short {
-        text.push_str(&format!("  {}: {}\n", escape::terminal(key), escape::terminal(value)));
+        let line = format!("{}: {}", escape::terminal(key), escape::terminal(value));
+        match screen::columns() {
+            Some(columns) => text.push_str(&format!("  {}", wrap(&line, columns, "    ").trim_start())),
+            None => text.push_str(&format!("  {line}\n")),
+        }
     }
     if !long.is_empty() {
         text.push_str(&format!(
@@ -148,14 +152,18 @@ fn activity(found: &Explanation) -> String {
         return text;
     }
     let duration = units::time_ns(found.duration_ns);
-    format!("\nData rate over {duration}, as the program saw it, each column the mean of {column}\n{text}")
+    let title = format!("Data rate over {duration}, as the program saw it, each column the mean of {column}");
+    format!("\n{}{text}", wrap(&title, 96, ""))
 }
 
 /// Bytes of equal spans of time as a line of blocks, at most 64, and the bytes of the highest. None without bytes.
 pub(crate) fn blocks(series: &[f64]) -> Option<(String, f64)> {
     const COLUMNS: usize = 64;
+    /// For what is written before the line and behind it.
+    const BESIDE: usize = 32;
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let columns = COLUMNS.min(series.len()).max(1);
+    let room = screen::text_columns(COLUMNS + BESIDE).saturating_sub(BESIDE).max(10);
+    let columns = room.min(series.len()).max(1);
     let mut sums = vec![0.0; columns];
     for (bin, bytes) in series.iter().enumerate() {
         sums[bin * columns / series.len()] += bytes;

@@ -71,6 +71,17 @@ for (const entry of tables) {
   }
 }
 
+// Of a long table, the first rows are shown, by page.css, until all are asked for.
+for (const figure of document.querySelectorAll("figure.long")) {
+  const button = document.createElement("button"), all = `All ${count(figure.querySelector("tbody").rows.length)} rows`;
+  button.type = "button";
+  button.className = "more";
+  const shorten = () => { button.textContent = figure.classList.toggle("short") ? all : "First 40 rows"; };
+  button.addEventListener("click", shorten);
+  shorten();
+  figure.querySelector(".scroll").after(button);
+}
+
 // ---- tables of chosen calls
 const live = tables.filter(({ table }) => table.dataset.of).map((entry) => {
   const { table, rows } = entry;
