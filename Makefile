@@ -16,7 +16,7 @@ export MPIEXEC_TIMEOUT ?= 900
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-width test-second-mpi test-cluster test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
+.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-width test-second-mpi test-cluster test-slurm test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
 
 test-cluster: build collapse ## a cluster of namespaces of this machine, and jobs across its nodes
 	python3 tools/cluster/check.py
+
+test-slurm: build ## recording under a real Slurm on such a cluster: its commands and root are needed, else it says so
+	python3 tools/cluster/slurm.py
 
 # What was kept of an earlier build is not to be compared with this one.
 test-truth: build ## a few programs recorded, predicted and run

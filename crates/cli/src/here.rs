@@ -2,7 +2,9 @@
 //! found again under the name `here`.
 //!
 //! A place is a file system as this host has it mounted, or the I/O servers of a store. Descriptions are kept in
-//! `pioscope/HOST/PLACE.toml`: several hosts may share one home.
+//! `pioscope/HOST/PLACE.toml`: several hosts may share one home. What was measured on several nodes, which share the file system,
+//! is kept in `pioscope/@all-hosts/`, by the mount point, the kind and the source of the file system: jobs run on other nodes
+//! each time, and login nodes predict for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,6 +24,8 @@ pub(crate) const NAME: &str = "here";
 pub(crate) struct Here {
     /// Its name as a file's.
     name: String,
+    /// The name of what was measured on several nodes; none where that is kept for each host.
+    of_all_hosts: Option<String>,
     /// The options of `machines calibrate` that mean it.
     options: String,
 }
@@ -34,10 +38,17 @@ impl Here {
     pub(crate) fn of_folder(folder: &Path) -> Result<Here> {
         let folder =
             folder.canonicalize().with_context(|| format!("{}: no such folder", folder.display()))?;
-        let mounts = mounts();
-        let above = mounts.iter().filter(|mount| folder.starts_with(mount));
-        let mount = above.max_by_key(|mount| mount.len()).map_or("/", String::as_str);
-        Ok(Here { name: name_of(mount), options: format!("--folder {}", folder.display()) })
+        let above = mounts().into_iter().filter(|mount| folder.starts_with(&mount.point));
+        let mount = above.max_by_key(|mount| mount.point.len()).unwrap_or_else(Mount::unknown_root);
+        Ok(Here { options: format!("--folder {}", folder.display()), ..Here::of_mount(&mount) })
+    }
+
+    fn of_mount(mount: &Mount) -> Here {
+        /// Of all, so that the name is one of a file; the mount point comes first.
+        const LONGEST: usize = 200;
+        let mut of_all_hosts = name_of(&format!("{} {} {}", mount.point, mount.kind, mount.source));
+        of_all_hosts.truncate(LONGEST);
+        Here { name: name_of(&mount.point), of_all_hosts: Some(of_all_hosts), options: String::new() }
     }
 
     /// The I/O servers that a file describes.
@@ -49,7 +60,7 @@ impl Here {
         let path = path.with_context(|| format!("{}: cannot find it", description.display()))?;
         // No mount's name has this sign.
         let name = format!("store@{}", name_of(&path.to_string_lossy()));
-        Ok(Here { name, options: format!("--store {}", path.display()) })
+        Ok(Here { name, of_all_hosts: None, options: format!("--store {}", path.display()) })
     }
 
     /// Where a recorded program's files are: the folder of that which it wrote most to, if it is on this host; else the
@@ -74,12 +85,26 @@ impl Here {
         Here::of_folder(&folder)
     }
 
-    /// The file of its description, whether there is one or not.
+    /// The file of its description, whether there is one or not: of this host's and that of all hosts, the last one made.
     ///
     /// # Errors
     /// If this user has no cache.
     pub(crate) fn file(&self) -> Result<PathBuf> {
-        Ok(folder_of_host()?.join(format!("{}.toml", self.name)))
+        let made = |file: &PathBuf| file.metadata().and_then(|file| file.modified()).ok();
+        let (own, all) = (self.file_to_make(false)?, self.file_to_make(true)?);
+        Ok(if made(&all) > made(&own) { all } else { own })
+    }
+
+    /// The file for a new description, of this host or of several nodes.
+    ///
+    /// # Errors
+    /// If this user has no cache.
+    pub(crate) fn file_to_make(&self, is_of_nodes: bool) -> Result<PathBuf> {
+        let (folder, name) = match self.of_all_hosts.as_ref().filter(|_| is_of_nodes) {
+            Some(name) => (folder_of_all_hosts()?, name),
+            None => (folder_of_host()?, &self.name),
+        };
+        Ok(folder.join(format!("{name}.toml")))
     }
 
     /// Whether it was calibrated.
@@ -119,29 +144,37 @@ pub fn machine_of_trace(trace: &Trace) -> Result<Machine> {
     Here::of_trace(Some(trace))?.load()
 }
 
-/// The descriptions that are kept of this host, by name.
+/// The descriptions that are kept of this host, by name, and those of all hosts for what is mounted here.
 pub(crate) fn kept() -> Vec<PathBuf> {
     let entries = folder_of_host().and_then(|folder| Ok(fs::read_dir(folder)?));
     let files = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     let mut files: Vec<_> =
         files.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
     files.sort();
+    let of_all = |mount: Mount| Here::of_mount(&mount).file_to_make(true).ok();
+    let of_all: BTreeSet<_> = mounts().into_iter().filter_map(of_all).collect();
+    files.extend(of_all.into_iter().filter(|file| file.is_file()));
     files
 }
 
 /// The folders below which files are on a place that was calibrated, and its description. One that cannot be read is none.
 pub(crate) fn calibrated_folders() -> Vec<(PathBuf, Machine)> {
-    let of = |mount: String| {
-        let here = Here { name: name_of(&mount), options: String::new() };
-        Some((mount.into(), here.load().ok()?))
-    };
-    mounts().into_iter().collect::<BTreeSet<_>>().into_iter().filter_map(of).collect()
+    let mounts: BTreeMap<_, _> = mounts().into_iter().map(|mount| (mount.point.clone(), mount)).collect();
+    let of = |(point, mount): (String, Mount)| Some((point.into(), Here::of_mount(&mount).load().ok()?));
+    mounts.into_iter().filter_map(of).collect()
 }
 
 fn folder_of_host() -> Result<PathBuf> {
-    let cache =
-        mpi::user_cache().context("no place for what is kept: neither XDG_CACHE_HOME nor HOME is set")?;
-    Ok(cache.join(name_of(&host())))
+    Ok(cache()?.join(name_of(&host())))
+}
+
+/// No host's name has this sign.
+fn folder_of_all_hosts() -> Result<PathBuf> {
+    Ok(cache()?.join("@all-hosts"))
+}
+
+fn cache() -> Result<PathBuf> {
+    mpi::user_cache().context("no place for what is kept: neither XDG_CACHE_HOME nor HOME is set")
 }
 
 /// The name of this host.
@@ -169,10 +202,33 @@ fn name_of(path: &str) -> String {
     name
 }
 
-/// The places where file systems are mounted, as the kernel tells it.
-fn mounts() -> Vec<String> {
+/// A file system, where it is mounted.
+struct Mount {
+    point: String,
+    /// Such as `nfs4`.
+    kind: String,
+    /// What is mounted, in the words of the kind: all hosts that mount it say the same.
+    source: String,
+}
+
+impl Mount {
+    fn unknown_root() -> Mount {
+        Mount { point: "/".to_owned(), kind: String::new(), source: String::new() }
+    }
+
+    /// A line of `/proc/self/mountinfo`: behind a number of fields that varies comes a minus, then kind and source.
+    fn read(line: &str) -> Option<Mount> {
+        let (place, system) = line.split_once(" - ")?;
+        let mut system = system.split(' ').map(unescaped);
+        let point = unescaped(place.split(' ').nth(4)?);
+        Some(Mount { point, kind: system.next()?, source: system.next()? })
+    }
+}
+
+/// The file systems, as the kernel tells it: of several at one place, the last is seen.
+fn mounts() -> Vec<Mount> {
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescaped).collect()
+    table.lines().filter_map(Mount::read).collect()
 }
 
 /// The kernel writes blanks, tabs, line ends and backslashes as octal numbers.

@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         }
         What::Calibrate { folder, store, like, output, launch } => {
             let is_kept = output.is_none();
-            let output = output.map_or_else(|| kept_file(&folder, store.as_deref()), Ok)?;
+            let output = output.map_or_else(|| kept_file(&folder, store.as_deref(), false), Ok)?;
             whole_file::check(&output)?;
             let working = Working::new("measuring");
             let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
@@ -111,6 +111,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 "{}: nodes do not see what others make there: name a folder that they share",
                 folder.display()
             );
+            let output = if is_kept && many_nodes {
+                let output = kept_file(&folder, store.as_deref(), true)?;
+                whole_file::check(&output)?;
+                output
+            } else {
+                output
+            };
             // Calls to files that are far away are measured in the job: here, those of the kernel alone. One node has its own
             // memory before them, if that takes what is written.
             let is_served = store.is_none() && !launches.is_empty() && calibrate_nodes::is_served(&folder);
@@ -229,9 +236,10 @@ fn find(name: &str) -> Result<Machine> {
     if name == here::NAME { Here::of_folder(Path::new("."))?.load() } else { Ok(Machine::find(name)?) }
 }
 
-/// Where the description of a place is kept.
-fn kept_file(folder: &Path, store: Option<&Path>) -> Result<PathBuf> {
-    let file = store.map_or_else(|| Here::of_folder(folder), Here::of_store)?.file()?;
+/// Where the description of a place is kept, measured on this host or on several nodes.
+fn kept_file(folder: &Path, store: Option<&Path>, is_of_nodes: bool) -> Result<PathBuf> {
+    let place = store.map_or_else(|| Here::of_folder(folder), Here::of_store)?;
+    let file = place.file_to_make(is_of_nodes)?;
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).with_context(|| format!("{}: cannot create", folder.display()))?;
     }

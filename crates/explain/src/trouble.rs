@@ -98,6 +98,7 @@ impl Trouble {
     pub fn is_incomplete(&self) -> bool {
         let losses = &self.losses;
         !losses.missing().is_zero()
+            || losses.missing_ranks > 0
             || losses.lost_processes > 0
             || losses.damaged_places > 0
             || !self.dropped.is_empty()

@@ -19,6 +19,7 @@ use crate::layouts::Interner;
 use crate::marks::MarkNames;
 use crate::members;
 use crate::placements::{self, Place};
+use crate::plumbing::{drop_plumbing, missing_ranks};
 use crate::processors;
 use crate::rates::Cache;
 use crate::rings::unseen_rings;
@@ -44,6 +45,13 @@ pub struct Summary {
     pub lost_bytes: [u64; 2],
     /// Calls of POSIX and of streams that were recorded, whether the filter keeps them or not.
     pub recorded: CallsByKind,
+    /// Ranks of the recorded MPI jobs of which nothing was recorded: they did not get the recorder, or did not reach the folder of
+    /// spools.
+    pub missing_ranks: u64,
+    /// The ranks that there were, with those.
+    pub expected_ranks: u64,
+    /// The launcher of Slurm that ran, if nothing of what it started was seen at files.
+    pub seen_only: Option<&'static str>,
     /// Processes of which nothing is left: no room for the start of their spool, or it is no spool any more.
     pub lost_processes: usize,
     /// Of them, those whose spool is of another version of the format, by version.
@@ -95,11 +103,24 @@ impl Summary {
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what}"))
+        .chain(self.missing())
         .chain(self.of_other_versions())
         .chain(self.thinning())
         .chain(self.unseen.iter().map(Unseen::to_string))
         .chain(self.running_on())
         .collect()
+    }
+
+    /// Who did not come.
+    fn missing(&self) -> Option<String> {
+        const REACH: &str = "the recorder goes before the launcher, into the environment of all processes (srun \
+                             --export=ALL), and into a folder that every node reaches (--spool)";
+        if self.missing_ranks > 0 {
+            let Summary { missing_ranks, expected_ranks, .. } = self;
+            return Some(format!("{missing_ranks} of {expected_ranks} ranks were not recorded: {REACH}"));
+        }
+        let launcher = self.seen_only?;
+        Some(format!("nothing that {launcher} started was seen at files. If it uses any: {REACH}"))
     }
 
     fn of_other_versions(&self) -> impl Iterator<Item = String> {
@@ -137,6 +158,8 @@ impl Summary {
             left_out,
             keeps_one_in: self.keeps_one_in,
             lost,
+            missing_ranks: self.missing_ranks,
+            expected_ranks: self.expected_ranks,
             lost_processes: self.lost_processes as u64,
             other_versions: self.other_versions.values().sum(),
             damaged_places: self.damaged,
@@ -209,7 +232,9 @@ pub(crate) fn collect_from(
         members.iter().any(|member| is_later(member) && member.spool.header.host == members::host())
     })
     .map_err(Error::io(&folders[0], "read what was not seen in"))?;
-    drop_plumbing(&mut members);
+    summary.seen_only = drop_plumbing(&mut members);
+    [summary.missing_ranks, summary.expected_ranks] =
+        missing_ranks(members.iter().map(|member| &member.spool.header));
     members.retain(|member| settings.filter.keeps_rank(member.spool.header.rank));
     // By rank; then what is no rank, by time.
     members.sort_by_key(|m| (m.spool.header.rank.unwrap_or(u32::MAX), m.start_ns(), m.spool.header.pid));
@@ -380,20 +405,6 @@ fn survey_folder(
         members.push(Member { spool, survey, shift_ns });
     }
     Ok(())
-}
-
-/// Programs that start MPI jobs beside the launchers: what they read and write is not the job's I/O.
-const PROXIES: [&str; 4] = ["hydra_pmi_proxy", "hydra_bstrap_proxy", "prted", "orted"];
-
-/// Leaves out the processes that did nothing to files, and in MPI jobs the launchers.
-fn drop_plumbing(members: &mut Vec<Member>) {
-    let is_mpi = members.iter().any(|m| m.spool.header.rank.is_some());
-    members.retain(|member| {
-        let header = &member.spool.header;
-        let program = header.command.split(' ').next().unwrap_or("").rsplit('/').next().unwrap_or("");
-        let starts_jobs = PROXIES.contains(&program) || pio_mpi::is_launcher(program);
-        header.rank.is_some() || (member.survey.has_files() && !(is_mpi && starts_jobs))
-    });
 }
 
 fn fill_tables(

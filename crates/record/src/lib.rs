@@ -21,6 +21,7 @@ mod marks;
 mod members;
 mod merge;
 mod placements;
+mod plumbing;
 mod preload;
 mod processors;
 mod program;
@@ -41,8 +42,8 @@ pub use error::Error;
 pub use filter::{Filter, PathRule, Ranks, absolute};
 pub use live::{Counts, Look, Watch};
 pub use preload::{can_be_preloaded, preload_folder};
-pub use program::check;
-pub use run::{Options, Outcome, cannot_see, run, run_to_end, run_told};
+pub use program::{cannot_see, check};
+pub use run::{Options, Outcome, run, run_to_end, run_told};
 pub use shim::{MPI_SHIM, compile_shim};
 pub use signals::was_told_to_end;
 

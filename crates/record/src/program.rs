@@ -99,22 +99,32 @@ const LAUNCHERS: [&str; 8] = ["srun", "env", "time", "nice", "timeout", "nohup",
 /// If there is no such program, or nothing can be loaded into it.
 pub fn check(command: &[impl AsRef<OsStr>]) -> Result<(), Error> {
     let program = Program::of(command)?;
-    let is_launcher = program
-        .path
-        .file_name()
-        .and_then(OsStr::to_str)
-        .is_some_and(|name| LAUNCHERS.contains(&name) || pio_mpi::is_launcher(name));
-    // Options' values are no program files: the first argument that is one is what gets launched.
-    let launched = command[1..].iter().filter(|_| is_launcher).find_map(|word| {
-        let found = Program::of(std::slice::from_ref(word)).ok()?;
-        is_elf(&found.path).then_some(found)
-    });
-    for program in [Some(program), launched].into_iter().flatten() {
+    for program in [Some(program), launched(command)].into_iter().flatten() {
         if let Some(reason) = program.unseen.filter(|reason| *reason != Reason::Go) {
             return Err(Error::Unreachable { program: program.path, reason: reason.sentence() });
         }
     }
     Ok(())
+}
+
+/// Why the calls of a command itself, or of the program that it launches, will not be seen, in a sentence; none if they will, or
+/// if there is no such command.
+pub fn cannot_see(command: &[impl AsRef<OsStr>]) -> Option<String> {
+    let programs = [Program::of(command).ok(), launched(command)];
+    let unseen = programs.into_iter().flatten().find(|program| program.unseen.is_some())?;
+    Some(format!("{}: not seen: {}", unseen.path.display(), unseen.unseen?.sentence()))
+}
+
+/// The program that a launcher's command starts, if that can be told.
+fn launched(command: &[impl AsRef<OsStr>]) -> Option<Program> {
+    let (launcher, words) = command.split_first()?;
+    let name = Path::new(launcher.as_ref()).file_name()?;
+    let is_launcher = LAUNCHERS.iter().any(|known| name == *known) || pio_mpi::is_launcher(name);
+    // Options' values are no program files: the first argument that is one is what gets launched.
+    words.iter().filter(|_| is_launcher).find_map(|word| {
+        let found = Program::of(std::slice::from_ref(word)).ok()?;
+        is_elf(&found.path).then_some(found)
+    })
 }
 
 fn is_elf(path: &Path) -> bool {

@@ -140,13 +140,6 @@ fn remove_folder(folder: &Path) -> io::Result<()> {
     fs::remove_dir_all(folder)
 }
 
-/// Why the calls of a command itself will not be seen, in a sentence; none if they will, or if there is no such command.
-pub fn cannot_see(command: &[OsString]) -> Option<String> {
-    let program = Program::of(command).ok()?;
-    let reason = program.unseen?;
-    Some(format!("{}: not seen: {}", program.path.display(), reason.sentence()))
-}
-
 /// Where processes of other users leave what they record, and find the recorder: `su` and its kin start them, and the folder
 /// of spools often lies where they may not look. Only root can start such processes. All may put files into the folder,
 /// none may list it, and its name cannot be guessed; each spool can be read by its owner and root alone.

@@ -79,6 +79,8 @@ pub(crate) struct Header {
     pub pid: u32,
     /// In `MPI_COMM_WORLD`, if it is an MPI process.
     pub rank: Option<u32>,
+    /// Ranks of `MPI_COMM_WORLD`; 0 if it is no MPI process, or did not say it.
+    pub ranks: u32,
     /// Whether it ended by itself.
     pub ended_normally: bool,
     /// Records lost for want of room.
@@ -518,6 +520,7 @@ impl Header {
         Header {
             pid: u32_at(bytes, 12),
             rank: u32::try_from(u32_at(bytes, 20) as i32).ok(),
+            ranks: u32::try_from(u32_at(bytes, 24) as i32).unwrap_or(0),
             ended_normally: ended & ENDED_NORMALLY != 0 && ended & ENDED_BY_MPI_ABORT == 0,
             next: u64_at(bytes, 32),
             dropped: u64_at(bytes, 40),

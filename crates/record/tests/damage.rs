@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use common::{compile, folder};
-use pio_record::{POSIX_LIBRARY, Settings, Summary, collect_with};
+use pio_record::{Filter, POSIX_LIBRARY, Settings, Summary, collect_with};
 use pio_trace::{Event, Losses, Trace};
 use proptest::prelude::*;
 
@@ -99,6 +99,67 @@ fn spools_of_another_version_are_named() {
     assert!(matches!(&problems[..], [one] if one.starts_with(&expected)), "{problems:?}");
     let losses = Losses::of(&Trace::open(&output).expect("a trace"));
     assert_eq!((losses.lost_processes, losses.other_versions), (2, 2));
+}
+
+/// A spool of a rank, or of no rank (-1), which ran this command.
+fn spool_of(rank: i32, ranks: i32, command: &str) -> Vec<u8> {
+    let mut bytes = whole().to_vec();
+    bytes[20..24].copy_from_slice(&rank.to_le_bytes());
+    bytes[24..28].copy_from_slice(&ranks.to_le_bytes());
+    bytes[224..228].copy_from_slice(&(command.len() as u32).to_le_bytes());
+    bytes[400..400 + command.len()].copy_from_slice(command.as_bytes());
+    bytes
+}
+
+/// What is collected of such spools.
+fn collect_all(spools: &[Vec<u8>]) -> (Summary, Losses) {
+    let folder = folder();
+    for (number, bytes) in spools.iter().enumerate() {
+        fs::write(folder.path().join(format!("host-{number}-1.spool")), bytes).expect("a spool");
+    }
+    let output = folder.path().join("job.pio");
+    let summary = collect_with(folder.path(), &output, "job", &Settings::default()).expect("a trace");
+    let losses = Losses::of(&Trace::open(&output).expect("the trace opens"));
+    (summary, losses)
+}
+
+/// Nodes that do not reach the folder of spools record nothing. Two jobs of two ranks and one of eight, of which six did not come.
+#[test]
+fn ranks_that_did_not_come_are_counted() {
+    let ranks: Vec<_> = [(0, 2), (1, 2), (0, 2), (1, 2), (0, 8), (1, 8)]
+        .map(|(rank, ranks)| spool_of(rank, ranks, "./x"))
+        .into();
+    let (whole, none) = collect_all(&ranks[..4]);
+    assert_eq!((whole.ranks, whole.missing_ranks, whole.problems()), (4, 0, Vec::new()));
+    assert!(none.is_empty());
+    let (summary, losses) = collect_all(&ranks);
+    assert_eq!((losses.missing_ranks, losses.expected_ranks), (6, 12));
+    assert!(
+        summary.problems()[0].starts_with("6 of 12 ranks were not recorded: "),
+        "{:?}",
+        summary.problems()
+    );
+    // Who records some ranks alone knows it.
+    let folder = folder();
+    fs::write(folder.path().join("host-0-1.spool"), &ranks[0]).expect("a spool");
+    fs::write(folder.path().join("host-1-1.spool"), &ranks[1]).expect("a spool");
+    let filter = Filter { ranks: vec![0..=0], ..Filter::default() };
+    let settings = Settings { filter, ..Settings::default() };
+    let output = folder.path().join("job.pio");
+    let some = collect_with(folder.path(), &output, "job", &settings).expect("a trace");
+    assert_eq!((some.ranks, some.missing_ranks), (1, 0));
+}
+
+/// It reads Slurm's configuration, and passes on what others print: also where no process is of MPI.
+#[test]
+fn the_launcher_of_slurm_is_no_process_of_the_job() {
+    let srun = spool_of(-1, 0, "/usr/bin/srun -n 1 ./x");
+    let (summary, _) = collect_all(&[srun.clone(), spool_of(-1, 0, "./x srun")]);
+    assert_eq!((summary.processes, summary.problems()), (1, Vec::new()));
+    let (summary, _) = collect_all(&[srun]);
+    assert_eq!(summary.processes, 0);
+    let said = "nothing that srun started was seen at files";
+    assert!(matches!(&summary.problems()[..], [one] if one.starts_with(said)), "{:?}", summary.problems());
 }
 
 #[test]

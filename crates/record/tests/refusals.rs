@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{command, compile, folder, program_source, record_in};
-use pio_record::{Error, Options, check, run};
+use pio_record::{Error, Options, cannot_see, check, run};
 use pio_trace::{Calls, Losses};
 
 fn refusal(words: &[&str], output: &Path) -> Error {
@@ -61,8 +61,11 @@ fn what_needs_to_be_loaded_is_not_into_static_programs() {
             "{refused}"
         );
         assert!(refused.to_string().contains("statically linked"), "{refused}");
+        // Said before the job as well: what runs on other nodes, no launcher's exec hook sees.
+        let said = cannot_see(words).expect("it will not be seen");
+        assert_eq!(said, format!("{program}: not seen: it is statically linked"));
     }
-    assert!(check(&["env", "A=B", "cat"]).is_ok());
+    assert!(check(&["env", "A=B", "cat"]).is_ok() && cannot_see(&["env", "A=B", "cat"]).is_none());
 }
 
 #[test]

@@ -54,6 +54,10 @@ pub fn losses(trouble: &Trouble) -> Vec<String> {
             "{lost} could not be recorded (the disk was full, or a signal came at a bad moment)"
         ));
     }
+    if losses.missing_ranks > 0 {
+        let (missing, all) = (units::count(losses.missing_ranks), units::count(losses.expected_ranks));
+        lacks.push(format!("{missing} of {all} ranks were not recorded"));
+    }
     let left_nothing = losses.lost_processes.saturating_sub(losses.other_versions);
     if left_nothing > 0 {
         let processes = things(left_nothing, "process", "processes");

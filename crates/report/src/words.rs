@@ -133,10 +133,11 @@ fn balance(found: &Explanation) -> Option<String> {
 pub(crate) fn trouble(trouble: &Trouble) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     if trouble.killed_processes > 0 {
+        let (themselves, each) =
+            if trouble.killed_processes == 1 { ("itself", "it") } else { ("themselves", "each") };
         lines.push(format!(
-            "{} did not end by itself: {} was killed, or the trace was cut.",
+            "{} did not end by {themselves}: {each} was killed, or the trace was cut.",
             things(trouble.killed_processes, "process", "processes"),
-            if trouble.killed_processes == 1 { "it" } else { "each" },
         ));
     }
     if !trouble.unfinished.is_empty() {

@@ -113,6 +113,7 @@ fn what_is_lost_is_the_headline() {
             "thinned out",
             "the budget left out 9 reads of 0 bytes, 3760 writes of 247463936 bytes and 1 other calls; in the end one call in 64 was kept",
         ),
+        ("ranks not recorded", "6 of 8"),
         ("lost processes", "3, 2 of them recorded by another version"),
         ("calls made", "409 reads of 0 bytes, 4160 writes of 268435456 bytes and 9 other calls"),
         (
@@ -127,7 +128,7 @@ fn what_is_lost_is_the_headline() {
         "{told}"
     );
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    let lacks = "; 1 process left nothing that can be read; another version of the recorder recorded 2 processes, which cannot be read.";
+    let lacks = "; 6 of 8 ranks were not recorded; 1 process left nothing that can be read; another version of the recorder recorded 2 processes, which cannot be read.";
     assert!(words.contains(lacks), "{told}");
     assert!(told.contains("costs at least 75.74 ms") && told.contains("read at least 100.6 MiB"), "{told}");
     assert!(

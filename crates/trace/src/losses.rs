@@ -20,6 +20,10 @@ pub struct Losses {
     pub keeps_one_in: u64,
     /// Calls that could not be recorded: no room on the disk or in the budget, or a signal at a bad moment.
     pub lost: CallsByKind,
+    /// Ranks of the recorded MPI jobs of which nothing was recorded.
+    pub missing_ranks: u64,
+    /// The ranks that there were, with those; 0 in traces that do not say it.
+    pub expected_ranks: u64,
     /// Processes of which nothing is left that can be read.
     pub lost_processes: u64,
     /// Of them, those that another version of the recorder recorded, in a form that cannot be read.
@@ -217,6 +221,7 @@ impl std::fmt::Display for CallsByKind {
 const MADE: &str = "calls made";
 const THINNED: &str = "thinned out";
 const LOST_CALLS: &str = "lost calls";
+const MISSING_RANKS: &str = "ranks not recorded";
 const LOST_PROCESSES: &str = "lost processes";
 const DAMAGED: &str = "damaged places";
 const UNSEEN: &str = "not seen";
@@ -231,6 +236,7 @@ impl Losses {
     /// Whether the trace lacks nothing of what was done. Processes that run on are no loss.
     pub fn is_empty(&self) -> bool {
         self.missing().is_zero()
+            && self.missing_ranks == 0
             && self.lost_processes == 0
             && self.damaged_places == 0
             && self.unseen.is_empty()
@@ -255,6 +261,10 @@ impl Losses {
                     losses.keeps_one_in = numbers.get(5).copied().unwrap_or(0);
                 }
                 LOST_CALLS => losses.lost = CallsByKind::from_numbers(&numbers),
+                MISSING_RANKS => {
+                    losses.missing_ranks = first;
+                    losses.expected_ranks = numbers.get(1).copied().unwrap_or(0);
+                }
                 LOST_PROCESSES => {
                     losses.lost_processes = first;
                     losses.other_versions = numbers.get(1).copied().unwrap_or(0);
@@ -294,6 +304,9 @@ impl Losses {
         }
         if let Some(made) = self.made.filter(|_| !self.missing().is_zero()) {
             note(MADE, made.to_string());
+        }
+        if self.missing_ranks > 0 {
+            note(MISSING_RANKS, format!("{} of {}", self.missing_ranks, self.expected_ranks));
         }
         match (self.lost_processes, self.other_versions) {
             (0, _) => {}
@@ -383,6 +396,8 @@ mod tests {
             left_out: by_kind(10),
             keeps_one_in: 16,
             lost: by_kind(5),
+            missing_ranks: 6,
+            expected_ranks: 8,
             lost_processes: 2,
             other_versions: 1,
             damaged_places: 9,
@@ -401,6 +416,7 @@ mod tests {
         let whole =
             Losses { made: Some(CallsByKind { others: 4, ..CallsByKind::default() }), ..Losses::default() };
         assert!(whole.is_empty() && whole.notes().is_empty());
+        assert!(!Losses { missing_ranks: 1, ..Losses::default() }.is_empty());
         assert!(Losses { running: vec![ProcessId(0)], ..Losses::default() }.is_empty());
     }
 

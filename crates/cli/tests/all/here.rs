@@ -113,6 +113,60 @@ fn a_calibrated_place_is_kept_and_found() {
     assert!(!place.pioscope(["machines", "list"]).succeeds().out.contains("\nhere "));
 }
 
+/// What a job measured on several nodes that share the file system is found on every host that mounts it, until this host is
+/// measured anew; what is mounted elsewhere, or is another system, is not taken for it.
+#[test]
+fn what_several_nodes_share_is_found_on_all_hosts() {
+    let place = Place::with_own_cache();
+    record(&place, "run.pio", "out.bin");
+    let own = calibrated(&place);
+    let df = Command::new("df").args(["--output=target", "."]).current_dir(place.path()).output().unwrap();
+    let point = String::from_utf8(df.stdout).unwrap().lines().nth(1).unwrap().to_owned();
+    // Its kind and source stand behind a minus; df itself may name the source otherwise.
+    let table = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let line = table.lines().rfind(|line| line.split(' ').nth(4) == Some(&point)).unwrap();
+    let system: Vec<&str> = line.split_once(" - ").unwrap().1.split(' ').take(2).collect();
+    // As the file's name has it: blanks and other signs by number.
+    let name = format!("{} {}", point.trim_start_matches('/'), system.join(" "));
+    let letter = |letter: char| match letter {
+        '/' => "-".to_owned(),
+        '.' | '_' => letter.to_string(),
+        _ if letter.is_ascii_alphanumeric() => letter.to_string(),
+        _ => format!("%{:02x}", letter as u32),
+    };
+    let name: String = name.chars().map(letter).collect();
+    let all = place.cache().join("pioscope/@all-hosts");
+    fs::create_dir(&all).unwrap();
+    for (other, is_found) in [(format!("{name}2"), false), (name.clone(), true)] {
+        let file = all.join(format!("{other}.toml"));
+        fs::rename(&own, &file).unwrap();
+        let listed = place.pioscope(["machines", "list"]).succeeds().out;
+        assert_eq!(listed.contains("@all-hosts"), is_found, "{listed}");
+        let found = place.pioscope(["predict", "run.pio"]);
+        if is_found {
+            row(&found.succeeds(), "here", "independent");
+            assert!(place.pioscope(["machines", "show", "here"]).succeeds().out.contains("cores = "));
+        } else {
+            found.fails_with("this place is not calibrated");
+        }
+        fs::rename(&file, &own).unwrap();
+    }
+    // Of two, the one that was made last.
+    let description = fs::read_to_string(&own).unwrap();
+    let marked = |source: &str| {
+        let line = description.lines().find(|line| line.starts_with("source = ")).unwrap();
+        description.replace(line, &format!("source = \"{source}\""))
+    };
+    let shared = all.join(format!("{name}.toml"));
+    for (file, source) in [(&own, "alone"), (&shared, "nodes"), (&own, "alone")] {
+        fs::remove_file(file).ok();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        fs::write(file, marked(source)).unwrap();
+        let shown = place.pioscope(["machines", "show", "here"]).succeeds().out;
+        assert!(shown.contains(&format!("source = \"{source}\"")), "{shown}");
+    }
+}
+
 #[test]
 fn here_is_where_the_program_wrote_most() {
     let (place, shared) = (Place::with_own_cache(), Path::new("/dev/shm"));

@@ -1,0 +1,46 @@
+//! Processes that are only there to start the others; and whether those that should have come are there.
+
+use std::collections::BTreeMap;
+
+use crate::collect::Member;
+use crate::spool::Header;
+
+/// Programs that start MPI jobs beside the launchers: what they read and write is not the job's I/O.
+const PROXIES: [&str; 4] = ["hydra_pmi_proxy", "hydra_bstrap_proxy", "prted", "orted"];
+
+/// Slurm's commands that start processes. They read Slurm's configuration, and pass on what tasks print.
+const OF_SLURM: [&str; 2] = ["srun", "salloc"];
+
+/// Leaves out the processes that did nothing to files, Slurm's launchers, and in MPI jobs the launchers of MPIs. Gives the name
+/// of a launcher of Slurm if nothing but such is left.
+pub(crate) fn drop_plumbing(members: &mut Vec<Member>) -> Option<&'static str> {
+    let is_mpi = members.iter().any(|member| member.spool.header.rank.is_some());
+    let mut started_by = None;
+    members.retain(|member| {
+        let header = &member.spool.header;
+        let program = program(header);
+        let of_slurm = OF_SLURM.into_iter().find(|name| *name == program);
+        started_by = started_by.or(of_slurm);
+        let starts_mpi = PROXIES.contains(&program) || pio_mpi::is_launcher(program);
+        let is_plumbing = of_slurm.is_some() || (is_mpi && starts_mpi);
+        header.rank.is_some() || (member.survey.has_files() && !is_plumbing)
+    });
+    started_by.filter(|_| members.is_empty())
+}
+
+fn program(header: &Header) -> &str {
+    header.command.split(' ').next().unwrap_or("").rsplit('/').next().unwrap_or("")
+}
+
+/// Ranks that did not come, and ranks that there were: each process of an MPI job says how many there are. A trace may hold
+/// several jobs, one after the other: of each size there are whole ones.
+pub(crate) fn missing_ranks<'a>(headers: impl Iterator<Item = &'a Header>) -> [u64; 2] {
+    let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
+    for header in headers.filter(|header| header.rank.is_some() && header.ranks > 0) {
+        *seen.entry(header.ranks).or_default() += 1;
+    }
+    seen.into_iter().fold([0, 0], |[missing, all], (ranks, seen)| {
+        let expected = seen.next_multiple_of(u64::from(ranks));
+        [missing + (expected - seen), all + expected]
+    })
+}
