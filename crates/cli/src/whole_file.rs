@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 /// A file that is written under another name and takes its own, and the place of what had it, once it is complete.
 ///
@@ -32,7 +32,10 @@ impl WholeFile {
         } else {
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             WritesTo::Replacement(
-                NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).with_context(context)?,
+                Builder::new()
+                    .permissions(Permissions::from_mode(0o666))
+                    .tempfile_in(folder.unwrap_or(Path::new(".")))
+                    .with_context(context)?,
             )
         };
         Ok(WholeFile { path, writes_to })
@@ -50,7 +53,6 @@ impl WholeFile {
     pub(crate) fn keep(self) -> Result<()> {
         let context = || format!("{}: cannot write", self.path.display());
         if let WritesTo::Replacement(file) = self.writes_to {
-            file.as_file().set_permissions(usual_permissions()).with_context(context)?;
             file.persist(&self.path).map_err(|error| error.error).with_context(context)?;
         }
         Ok(())
@@ -67,17 +69,6 @@ pub(crate) fn check_folder(path: &Path) -> Result<()> {
     let context = || format!("{}: cannot write in this folder", path.display());
     std::fs::create_dir_all(path).with_context(context)?;
     tempfile::tempfile_in(path).map(drop).with_context(context)
-}
-
-/// Those of any file that is made; temporary ones are for their owner only.
-fn usual_permissions() -> Permissions {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let umask = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Umask:"))
-        .and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
-        .unwrap_or(0o077);
-    Permissions::from_mode(0o666 & !umask)
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ use crate::spool::{self, Header, Spool, Unusable};
 use crate::stripes;
 use crate::survey::{Given, Survey};
 use crate::unseen::unseen;
+use crate::whole_trace::WholeTrace;
 
 /// What the collector found, and what it could not save.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -285,7 +286,8 @@ pub(crate) fn collect_from(
     }
     summary.unknown_layouts = interner.invalid;
 
-    let mut writer = TraceWriter::create(output, tables)?;
+    let trace = WholeTrace::begin(output)?;
+    let mut writer = TraceWriter::create(trace.place(), tables)?;
     // Where the trace is, there is most likely room for what is put aside of it.
     let aside = output.parent().filter(|parent| !parent.as_os_str().is_empty());
     let aside = aside.unwrap_or(Path::new(".")).to_path_buf();
@@ -303,6 +305,7 @@ pub(crate) fn collect_from(
     // What is not there must not look as if it never was: reports show these notes first.
     writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;
+    trace.keep()?;
     Ok(summary)
 }
 

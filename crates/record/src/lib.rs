@@ -36,6 +36,7 @@ mod stripes;
 mod survey;
 mod times;
 mod unseen;
+mod whole_trace;
 
 pub use collect::{Settings, Summary, collect, collect_with};
 pub use error::Error;
