@@ -37,8 +37,9 @@ const RESIZES: u64 = 20;
 const NEW_FILES: usize = 15;
 /// Of a file whose pages are new.
 const FRESH_BYTES: usize = 32 << 20;
-/// Bytes that are written before they are synced.
-const SYNCED: [usize; 3] = [SMALL_BYTES, 1 << 20, 16 << 20];
+/// Bytes that are written before they are synced, at most, at once or in pieces.
+const MOST_SYNCED: usize = 16 << 20;
+const PIECE_BYTES: usize = 40 << 10;
 const SYNCS: usize = 5;
 /// So that a request is one server's.
 const ON_ONE_SERVER: StripingHints = StripingHints { factor: 1, unit: 0 };
@@ -50,6 +51,7 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     to the server is part of its time, unless messages between nodes were measured, too: then it is that of network.link.\n\
     storage.create: what opening a file takes longer that is made.\n\
     storage.begin: what the first write to a new file takes longer than the next, to all servers at once.\n\
+    storage.summing: what syncs take longer of files of 16 MiB that were written in pieces of 40 KiB, which fill no block.\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8\n\
     bytes cost what they do where as many clients as cores, and twice as many, make them of all servers in turn, in the\n\
     middle of both; storage.pieces: what 1 MiB takes longer there that lies in pieces of 4 KiB, or 256 bytes;\n\
@@ -93,7 +95,8 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     removed?;
     let (mut wake, mut deep_wake, mut change) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let (mut pieces, mut of_new_pages) = (None, None);
-    machine.calls.sync = Some(syncs(store, &path)?);
+    let (sync, summing) = syncs(store, &path)?;
+    machine.calls.sync = Some(sync);
     let link = Some(machine.network.link.clone()).filter(|_| machine.nodes.count > 1);
     if let Some((soon, later, crowd)) = shared {
         (wake, deep_wake) = (soon, later);
@@ -150,6 +153,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         close,
         resize,
         begin,
+        summing,
         pieces,
         takes_views: true,
         memory: 0,
@@ -300,14 +304,22 @@ fn new_pages(store: &Store, path: &str, of_a_page: f64) -> Result<CallCost> {
     Ok(CallCost::through(&beyond))
 }
 
-/// First syncs of new files on all servers, by what was written before.
-fn syncs(store: &Store, path: &str) -> Result<CallCost> {
-    let data = vec![1_u8; SYNCED[SYNCED.len() - 1]];
-    let mut seconds = SYNCED.map(|size| (size, Vec::new()));
+/// First syncs of new files on all servers, by what was written before; and at which rate servers sum what was written in pieces
+/// that fill no block.
+fn syncs(store: &Store, path: &str) -> Result<(CallCost, Option<Bandwidth>)> {
+    let data = vec![1_u8; MOST_SYNCED];
+    let mut seconds = [
+        (SMALL_BYTES, SMALL_BYTES),
+        (LARGE_BYTES, LARGE_BYTES),
+        (MOST_SYNCED, MOST_SYNCED),
+        (MOST_SYNCED, PIECE_BYTES),
+    ]
+    .map(|way| (way, Vec::new()));
     for _ in 0..SYNCS {
-        for (size, runs) in &mut seconds {
+        for ((size, piece), runs) in &mut seconds {
             let file = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default())?;
-            let synced = file.write_at(0, &data[..*size]).and_then(|()| {
+            let mut pieces = (0_u64..).step_by(*piece).zip(data[..*size].chunks(*piece));
+            let synced = pieces.try_for_each(|(at, piece)| file.write_at(at, piece)).and_then(|()| {
                 let start = Instant::now();
                 file.sync()?;
                 Ok(start.elapsed())
@@ -316,7 +328,10 @@ fn syncs(store: &Store, path: &str) -> Result<CallCost> {
             runs.push(synced?.as_secs_f64());
         }
     }
-    Ok(CallCost::through(&seconds.map(|(size, runs)| (size, middle(runs)))))
+    let [small, middling, large, in_pieces] = seconds.map(|((size, _), runs)| (size, middle(runs)));
+    let longer = Some(in_pieces.1 - large.1).filter(|longer| *longer > 0.0);
+    let summing = longer.map(|longer| Bandwidth::from_bytes_per_second((MOST_SYNCED as f64 / longer) as u64));
+    Ok((CallCost::through(&[small, middling, large]), summing))
 }
 
 /// Opening a file, and closing it when nothing was written.

@@ -248,6 +248,14 @@ const COSTS: &[Cost] = &[
             }
         },
     },
+    Cost {
+        keys: "storage.summing",
+        scale: |machine, factor| {
+            if let Storage::Striped { summing: Some(rate), .. } = &mut machine.storage {
+                factor.rate(rate);
+            }
+        },
+    },
     Cost { keys: "storage.pieces", scale: server_pieces },
     Cost {
         keys: "storage.servers.read",

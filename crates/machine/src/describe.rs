@@ -54,6 +54,7 @@ impl Machine {
                 close,
                 resize,
                 begin,
+                summing,
                 pieces,
                 takes_views,
                 memory,
@@ -69,6 +70,9 @@ impl Machine {
                     if *time > Duration::ZERO {
                         writeln!(out, "{name} = \"{time}\"")?;
                     }
+                }
+                if let Some(rate) = summing {
+                    writeln!(out, "summing = \"{rate}\"")?;
                 }
                 if let Some(Pieces { read, write, server }) = pieces {
                     let server = copy_text(server);

@@ -104,6 +104,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "takes-views",
             "memory",
             "begin",
+            "summing",
             "sync",
             "bandwidth",
             "streams",

@@ -117,6 +117,9 @@ pub enum Storage {
         /// How much longer the first write to a file takes each of its servers, after it was made or made durable: a server may note
         /// on its disk, before it writes, that what it knows of the file's bytes may soon be wrong.
         begin: Duration,
+        /// At which rate all servers together, in a sync, read and sum the blocks of which no write filled all; if nothing is said,
+        /// that takes no time.
+        summing: Option<Bandwidth>,
         /// What pieces cost of requests that name many; if nothing is said, callers nothing, and servers as much as `nodes.copy`.
         pieces: Option<Pieces>,
         /// Whether they are servers as Pioscope's own: they take requests by view, and say how a file is dealt out.
@@ -491,6 +494,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             create: section.duration_or(Duration::ZERO, "create", "1000 s")?,
             resize: section.duration_or(Duration::ZERO, "resize", "1000 s")?,
             begin: section.duration_or(Duration::ZERO, "begin", "1000 s")?,
+            summing: if section.has("summing") { Some(section.bandwidth("summing")?) } else { None },
             pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },
             takes_views: section.has("takes-views") && section.flag("takes-views")?,
             memory: if section.has("memory") { section.size("memory", 0..=1 << 50)? } else { 0 },

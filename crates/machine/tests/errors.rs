@@ -94,8 +94,8 @@ fn a_missing_key_is_named_with_what_should_stand_there() {
 fn a_misspelt_key_is_named_before_the_one_that_is_missing() {
     let line = line_of("strip");
     let known = "kind, exclusive-writes, io, strip, request, read, write, cache, open, close, pieces, takes-views, \
-                 memory, begin, sync, bandwidth, streams, callback, lock-strip, exclusive, components, stripe-count, servers, client, \
-                 locks, metadata, create, resize, lock";
+                 memory, begin, summing, sync, bandwidth, streams, callback, lock-strip, exclusive, components, stripe-count, \
+                 servers, client, locks, metadata, create, resize, lock";
     assert_eq!(
         message("strip = \"32 KiB\"", "stripe = \"32 KiB\""),
         format!("my.toml:{line}: unknown key 'storage.stripe' (known here: {known})"),

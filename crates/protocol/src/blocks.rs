@@ -5,11 +5,16 @@ use std::ops::Range;
 /// Bytes of a block.
 pub const BLOCK_BYTES: u64 = 64 << 10;
 
-/// Whether a whole block is among these bytes of a part. While a server writes such a run it lets nobody else write to that
-/// part of the file: its blocks get new checksums.
+/// Of a run of bytes of a part, those in whole blocks. Their checksums come with them; the others' blocks a server must read and
+/// sum at the next sync.
+pub fn in_whole_blocks(bytes: &Range<u64>) -> u64 {
+    let end = bytes.end - bytes.end % BLOCK_BYTES;
+    bytes.start.checked_next_multiple_of(BLOCK_BYTES).map_or(0, |start| end.saturating_sub(start))
+}
+
+/// Whether a whole block is among them. While a server writes such a run it lets nobody else write to that part of the file.
 pub fn has_whole_block(bytes: &Range<u64>) -> bool {
-    let first = bytes.start.checked_next_multiple_of(BLOCK_BYTES);
-    first.and_then(|first| first.checked_add(BLOCK_BYTES)).is_some_and(|end| end <= bytes.end)
+    in_whole_blocks(bytes) > 0
 }
 
 #[cfg(test)]
@@ -27,5 +32,6 @@ mod tests {
         ]
         .map(|bytes| has_whole_block(&bytes));
         assert_eq!(found, [true, false, true, false, false]);
+        assert_eq!([1..3 * BLOCK_BYTES + 5, 5..9].map(|bytes| in_whole_blocks(&bytes)), [2 * BLOCK_BYTES, 0]);
     }
 }

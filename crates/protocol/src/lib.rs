@@ -28,7 +28,7 @@ pub mod server;
 pub mod waiting;
 pub mod wire;
 
-pub use blocks::{BLOCK_BYTES, has_whole_block};
+pub use blocks::{BLOCK_BYTES, has_whole_block, in_whole_blocks};
 pub use error::{Expected, Failure, ProtocolError};
 pub use extents::{Extents, MOST_EXTENTS};
 pub use limits::{Limits, PATH_BYTES};

@@ -281,6 +281,8 @@ struct FileState {
     /// Those that were written since it was last synced, and their bytes.
     dirty: Pages,
     dirty_bytes: u64,
+    /// Of these, those in blocks that servers must sum.
+    unsummed_bytes: u64,
     /// Of each server that was to write since then: from when on it does.
     begun: BTreeMap<u32, Time>,
 }
@@ -339,6 +341,7 @@ impl<'a> Engine<'a> {
             touched: Pages::default(),
             dirty: Pages::default(),
             dirty_bytes: 0,
+            unsummed_bytes: 0,
             begun: BTreeMap::new(),
         };
         let mut next_handle = workload.handles.len() as u32;

@@ -512,6 +512,7 @@ impl Engine<'_> {
         let closes = matches!(self.step(rank), What::Close(_));
         let file = &mut self.files[file as usize];
         let bytes = std::mem::take(&mut file.dirty_bytes);
+        let unsummed = std::mem::take(&mut file.unsummed_bytes).min(bytes);
         file.dirty = Pages::default();
         file.begun.retain(|_, begun| *begun > self.now);
         if let Storage::Shared(costs) = &self.machine.storage {
@@ -521,7 +522,9 @@ impl Engine<'_> {
         }
         let bytes = self.not_on_device(rank, bytes);
         let cost = self.machine.calls.sync.as_ref().filter(|_| bytes > 0);
-        let time = cost.map_or(Duration::ZERO, |cost| cost.of(bytes));
+        let moving = cost.map_or(Duration::ZERO, |cost| cost.of(bytes));
+        let time =
+            Duration::from_picoseconds(moving.picoseconds().saturating_add(self.time_to_sum(unsummed)));
         self.processes[rank as usize].then = if closes { Then::Directory } else { Then::End };
         self.events.add(self.now + time, Happening::Resume(rank));
     }

@@ -10,7 +10,7 @@ use pio_plan::{Access, Direction};
 use pio_protocol::client::{
     self, CHUNK_BYTES, ClientSession, Exchange, MOST_STRIPS, Split, chunk_bytes, exchange,
 };
-use pio_protocol::{FileId, FileRef, Placement};
+use pio_protocol::{FileId, FileRef, Placement, in_whole_blocks};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
 use super::Engine;
@@ -102,9 +102,27 @@ impl Engine<'_> {
             if let Some(share) = slot.and_then(|slot| shares.get(slot as usize)) {
                 part.pieces = share.pieces;
             }
+            self.note_unsummed(&part);
             self.send_part(part, exchange);
         }
         self.sent_parts(rank, count);
+    }
+
+    /// What of a write its server must sum at the next sync.
+    fn note_unsummed(&mut self, part: &Part) {
+        if part.direction == Direction::Write {
+            let run = part.offset..part.offset + part.bytes;
+            let summed = if part.pieces > 0 { 0 } else { in_whole_blocks(&run) };
+            self.files[part.file as usize].unsummed_bytes += part.bytes - summed;
+        }
+    }
+
+    /// Picoseconds in which servers sum so many bytes.
+    pub(super) fn time_to_sum(&self, bytes: u64) -> u64 {
+        match &self.machine.storage {
+            Storage::Striped { summing: Some(rate), .. } => rate.time_of(bytes).picoseconds(),
+            _ => 0,
+        }
     }
 
     /// A server of a store has answered a rank's requests: in the trace they stand in the place of calls to the kernel.

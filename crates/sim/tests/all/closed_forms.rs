@@ -306,6 +306,28 @@ fn a_server_lets_one_rank_at_a_time_write_whole_blocks_of_a_file() {
     assert_eq!(found.makespan.picoseconds() / 1000, of(write, 1, block));
 }
 
+#[test]
+fn a_sync_sums_the_blocks_of_which_no_write_filled_all() {
+    let views = (
+        "\n[calls]\n",
+        "\ntakes-views = true\n[calls]\nsync = { call = \"10 us\", bandwidth = \"1 GB/s\" }\n",
+    );
+    let sums = ("\n[storage]\n", "\n[storage]\nsumming = \"0.5 GB/s\"\n");
+    let longer = |writes: &[(u64, u64)]| {
+        let writes = writes.iter().map(|(at, bytes)| request(0, Direction::Write, *at, *bytes));
+        let program: Vec<What> = writes.chain([What::Sync(HandleId(0), Call::Fsync)]).collect();
+        let with = nanoseconds(&machine(&[views, sums, ("1 KiB", "1 MiB")]), vec![program.clone()]);
+        with - nanoseconds(&machine(&[views, ("1 KiB", "1 MiB")]), vec![program])
+    };
+    let block = 64 << 10;
+    assert_eq!(longer(&[(0, block), (block, 3 * block)]), 0);
+    assert_eq!(longer(&[(0, 8192)]), 2 * 8192);
+    // Of what begins within a block and ends within another, both ends.
+    assert_eq!(longer(&[(4096, 2 * block)]), 2 * block);
+    // What is written again is not summed twice.
+    assert_eq!(longer(&[(0, 8192), (0, 8192)]), 2 * 8192);
+}
+
 /// Nanoseconds in which one rank writes three pieces of so many bytes, with as many between them or none, by one request that lists
 /// them. A server's bandwidth and time for a piece are how it puts them in place.
 fn listed(bytes: u64, gap: u64, (bandwidth, piece): (&str, &str), changes: &[(&str, &str)]) -> u64 {
