@@ -37,8 +37,9 @@ const RESIZES: u64 = 20;
 const NEW_FILES: usize = 15;
 /// Of a file whose pages are new.
 const FRESH_BYTES: usize = 32 << 20;
-/// Bytes that are written before they are synced, at most, at once or in pieces.
+/// Most bytes that are written before they are synced.
 const MOST_SYNCED: usize = 16 << 20;
+/// Of a piece that fills no block: servers must sum what is written so.
 const PIECE_BYTES: usize = 40 << 10;
 const SYNCS: usize = 5;
 /// So that a request is one server's.

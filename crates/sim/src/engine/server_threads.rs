@@ -37,9 +37,8 @@ impl Engine<'_> {
             }
             Next::End { woken: None } => {}
         }
-        let Some((done, next)) = self.threads.as_mut().map(|threads| threads.end(thread, self.now)) else {
-            return;
-        };
+        let Some(threads) = &mut self.threads else { return };
+        let (done, next) = threads.end(thread, self.now);
         if let Some(part) = done {
             self.send_back(part);
         }
