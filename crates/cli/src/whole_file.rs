@@ -1,61 +1,29 @@
 //! Files that are there whole or not at all.
 
-use std::fs::{File, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::path::Path;
 
 use anyhow::{Context, Result};
-use tempfile::{Builder, NamedTempFile};
 
-/// A file that is written under another name and takes its own, and the place of what had it, once it is complete.
-///
-/// Dropped before, it leaves what was there as it was. A device or a pipe is written to at once: there is nothing to
-/// replace.
-pub(crate) struct WholeFile {
-    path: PathBuf,
-    writes_to: WritesTo,
-}
-
-enum WritesTo {
-    Replacement(NamedTempFile),
-    Device(File),
-}
+/// A [`pio_record::WholeFile`] whose errors say what was to be done.
+pub(crate) struct WholeFile(pio_record::WholeFile);
 
 impl WholeFile {
     /// Begins to write `path`.
     pub(crate) fn create(path: &Path) -> Result<WholeFile> {
-        let context = || format!("{}: cannot create", path.display());
-        // Of a link, what it names is replaced, not the link.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let writes_to = if path.exists() && !path.is_file() {
-            WritesTo::Device(File::options().write(true).open(&path).with_context(context)?)
-        } else {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            WritesTo::Replacement(
-                Builder::new()
-                    .permissions(Permissions::from_mode(0o666))
-                    .tempfile_in(folder.unwrap_or(Path::new(".")))
-                    .with_context(context)?,
-            )
-        };
-        Ok(WholeFile { path, writes_to })
+        let whole = pio_record::WholeFile::create(path);
+        whole.map(WholeFile).with_context(|| format!("{}: cannot create", path.display()))
     }
 
     /// What is written to.
     pub(crate) fn file(&self) -> &File {
-        match &self.writes_to {
-            WritesTo::Replacement(file) => file.as_file(),
-            WritesTo::Device(file) => file,
-        }
+        self.0.file()
     }
 
     /// It is complete.
     pub(crate) fn keep(self) -> Result<()> {
-        let context = || format!("{}: cannot write", self.path.display());
-        if let WritesTo::Replacement(file) = self.writes_to {
-            file.persist(&self.path).map_err(|error| error.error).with_context(context)?;
-        }
-        Ok(())
+        let path = self.0.path().to_owned();
+        self.0.keep().with_context(|| format!("{}: cannot write", path.display()))
     }
 }
 

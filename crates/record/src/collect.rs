@@ -27,7 +27,7 @@ use crate::spool::{self, Header, Spool, Unusable};
 use crate::stripes;
 use crate::survey::{Given, Survey};
 use crate::unseen::unseen;
-use crate::whole_trace::WholeTrace;
+use crate::whole_file::WholeFile;
 
 /// What the collector found, and what it could not save.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -286,7 +286,7 @@ pub(crate) fn collect_from(
     }
     summary.unknown_layouts = interner.invalid;
 
-    let trace = WholeTrace::begin(output)?;
+    let trace = WholeFile::create(output).map_err(Error::io(output, "create the file"))?;
     let mut writer = TraceWriter::create(trace.place(), tables)?;
     // Where the trace is, there is most likely room for what is put aside of it.
     let aside = output.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -305,7 +305,7 @@ pub(crate) fn collect_from(
     // What is not there must not look as if it never was: reports show these notes first.
     writer.tables_mut().notes.extend(summary.losses().notes());
     writer.finish()?;
-    trace.keep()?;
+    trace.keep().map_err(Error::io(output, "write the file"))?;
     Ok(summary)
 }
 

@@ -36,7 +36,7 @@ mod stripes;
 mod survey;
 mod times;
 mod unseen;
-mod whole_trace;
+mod whole_file;
 
 pub use collect::{Settings, Summary, collect, collect_with};
 pub use error::Error;
@@ -47,6 +47,7 @@ pub use program::{cannot_see, check};
 pub use run::{Options, Outcome, run, run_to_end, run_told};
 pub use shim::{MPI_SHIM, compile_shim};
 pub use signals::was_told_to_end;
+pub use whole_file::WholeFile;
 
 /// The preload library that records POSIX calls and streams: a shared object for this machine, to be written to a file.
 pub const POSIX_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpio_posix.so"));
