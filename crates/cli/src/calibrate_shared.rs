@@ -115,6 +115,7 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         new_pages: None,
         new_folio: Duration::ZERO,
         askew: None,
+        processor_cache: None,
         write_back: None,
         cold_reads: None,
         ..machine.calls.clone()

@@ -119,13 +119,15 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     machine.calls.new_pages = of_new_pages;
     (machine.calls.write, machine.calls.read) = (write.own(), read.own());
     // What is known of these is of files on this machine.
-    (machine.calls.askew, machine.calls.write_back, machine.calls.cold_reads) = (None, None, None);
+    (machine.calls.askew, machine.calls.processor_cache) = (None, None);
+    (machine.calls.write_back, machine.calls.cold_reads) = (None, None);
     [
         "calls.read",
         "calls.write",
         "calls.sync",
         "calls.new-pages",
         "calls.askew",
+        "calls.processor-cache",
         "calls.write-back",
         "calls.cold-reads",
     ]

@@ -20,11 +20,13 @@ use thiserror::Error;
 
 use crate::machine::{ASKEW_REACH, Askew, CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
 use crate::network::{Link, Network, Rails, Switching, Topology};
+use crate::processor_cache::ProcessorCache;
 use crate::quantity::{Bandwidth, Duration};
 use crate::spreads::Spreads;
 use crate::write_back::WriteBack;
 
 mod cold_reads;
+mod processor_cache;
 mod processors;
 
 use processors::{Processors, stay_on};
@@ -51,6 +53,9 @@ const FILE_BYTES: usize = 32 << 20;
 const MOST_CALLS: usize = 4096;
 /// Small writes seldom end with a page: the rest of a new one must be cleared.
 const PART_OF_A_PAGE: usize = PAGE / 2;
+/// Where large memory begins: so far into a page, as of most C libraries. There, calls of the same bytes may take half as long again
+/// as at the beginning of a page.
+const INTO_A_PAGE: usize = 16;
 const SMALL_CALLS: u64 = 20_000;
 const SMALL_BYTES: usize = 8;
 const PAGE: usize = 4096;
@@ -148,6 +153,7 @@ pub fn calibrate(
             new_pages: Some(accesses.new_pages),
             new_folio: accesses.new_folio,
             askew: accesses.askew,
+            processor_cache: accesses.processor_cache,
             write_back,
             cold_reads,
             collective_waits: true,
@@ -174,12 +180,14 @@ impl Machine {
          calls.resize: a small file is cut and made larger again.\n\
          calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB.\n\
          calls: calls of 8 bytes, 64 KiB, 1 MiB and 16 MiB one after the other on a file in the page cache, each from and to\n\
-         the same memory, which begins with a page.\n\
+         the same memory, which begins 16 bytes into a page, as large memory of most C libraries.\n\
          calls.new-pages: what writes of half a page, 64 KiB and 1 MiB to an empty file take beyond that; those of half\n\
          a page on up to four cores at once.\n\
          calls.new-folio: what writes of 64 KiB to an empty file take longer that begin a page later, for each of 4 folios more.\n\
          calls.askew: what reads of 64 KiB take longer whose memory is 8 bytes (or 24, then it reaches to 32) further into a page than\n\
          their place in the file.\n\
+         calls.processor-cache: calls of 64 KiB that go through 1 MiB of a file again and again; size: the most of 1 to 32 MiB with\n\
+         which they take less than half-way to those that go through 32.\n\
          calls.write-back: bandwidth: fsync after writes of 256 MiB; the rest is what the kernel says that it does.\n\
          calls.cold-reads: of a file of 256 MiB that the kernel was told to forget: a page here and there (request); one reader,\n\
          and two a core (up to 16), going through it.\n\
@@ -553,6 +561,7 @@ struct Accesses {
     new_pages: CallCost,
     new_folio: Duration,
     askew: Option<Askew>,
+    processor_cache: Option<ProcessorCache>,
 }
 
 fn measure_calls(
@@ -562,11 +571,12 @@ fn measure_calls(
     spreads: &mut Spreads,
 ) -> io::Result<(Duration, Accesses)> {
     let writers = cores.min(MOST_WRITERS) as usize;
-    let mut memory = vec![1_u8; LARGE + PAGE];
-    let begin = memory.as_ptr().align_offset(PAGE);
+    let mut memory = vec![1_u8; LARGE + 2 * PAGE];
+    let begin = memory.as_ptr().align_offset(PAGE) + INTO_A_PAGE;
     let memory = &mut memory[begin..begin + LARGE];
     let (mut seeks, mut folios, mut askew) = (Vec::new(), Vec::new(), ASKEW.map(|_| Vec::new()));
     let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
+    let mut cached = processor_cache::Calls::default();
     for run in 0..RUNS {
         new_pages.of(PAGE).push(parts_of_new_pages(path, writers)?);
         let _there = processors.visit(run);
@@ -581,8 +591,9 @@ fn measure_calls(
             let straight = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
             reads.of(size).push(straight);
             if size == MIDDLE {
+                cached.measure(path, data)?;
                 for ((off, _), askew) in ASKEW.iter().zip(&mut askew) {
-                    let data = &mut memory[*off..off + size];
+                    let data = &mut memory[PAGE - INTO_A_PAGE + *off..][..size];
                     let slanting = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
                     askew.push(slanting - straight);
                 }
@@ -613,6 +624,7 @@ fn measure_calls(
         let bandwidth = rate(spreads.middle("calls.askew", longer) / MIDDLE as f64);
         Askew { bandwidth, reach: *reach }
     });
+    let processor_cache = cached.found(&read, &write, spreads);
     let new_folio = middle(folios.clone());
     let new_folio = if new_folio > LEAST_OF_A_FOLIO {
         time(spreads.middle("calls.new-folio", folios))
@@ -627,7 +639,7 @@ fn measure_calls(
     }
     Ok((
         time(spreads.middle("calls.seek", seeks)),
-        Accesses { read, write, new_pages: CallCost::through(&beyond), new_folio, askew },
+        Accesses { read, write, new_pages: CallCost::through(&beyond), new_folio, askew, processor_cache },
     ))
 }
 

@@ -183,6 +183,15 @@ const COSTS: &[Cost] = &[
         },
     },
     Cost {
+        keys: "calls.processor-cache",
+        scale: |machine, factor| {
+            if let Some(cache) = &mut machine.calls.processor_cache {
+                factor.rate(&mut cache.read);
+                factor.rate(&mut cache.write);
+            }
+        },
+    },
+    Cost {
         keys: "calls.write-back",
         scale: |machine, factor| {
             machine.calls.write_back.iter_mut().for_each(|cost| factor.rate(&mut cost.bandwidth));

@@ -129,6 +129,9 @@ impl Machine {
         if let Some(Askew { bandwidth, reach }) = calls.askew {
             writeln!(out, "askew = \"{bandwidth}\"\naskew-reach = \"{reach} B\"")?;
         }
+        if let Some(cache) = &calls.processor_cache {
+            writeln!(out, "processor-cache = {}", cache.text())?;
+        }
         if let Some(write_back) = &calls.write_back {
             writeln!(out, "write-back = {}", write_back.text())?;
         }

@@ -22,6 +22,7 @@ mod mpi_io;
 mod network;
 mod overrides;
 mod parallel;
+mod processor_cache;
 mod quantity;
 mod section;
 mod shared_files;
@@ -49,6 +50,7 @@ pub use parallel::{
     Client, ClientCache, Component, ExtentLocks, Grant, LocksOn, Metadata, ObjectServers, ParallelFiles,
     Yields,
 };
+pub use processor_cache::ProcessorCache;
 pub use quantity::{Bandwidth, Duration, parse_size};
 pub use shared_files::{ClientLocks, Exclusive, SharedFiles};
 pub use spreads::Spreads;

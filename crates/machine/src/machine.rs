@@ -11,6 +11,7 @@ use crate::keys;
 use crate::mpi_io::MpiIo;
 use crate::network::Network;
 use crate::parallel::ParallelFiles;
+use crate::processor_cache::ProcessorCache;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::{Section, Source, read_file};
 use crate::shared_files::SharedFiles;
@@ -268,6 +269,9 @@ pub struct Calls {
     /// they come from: some processors' block copies then move them one by one. None where that costs nothing. Only where files
     /// are in the node's own file system.
     pub askew: Option<Askew>,
+    /// What bytes of a read or write cost that the processors' caches hold. None where that is no less; only where files are in
+    /// the node's own file system.
+    pub processor_cache: Option<ProcessorCache>,
     /// When what was written goes to the device without being asked to. None where memory is the device, or nothing is known;
     /// only where files are in the node's own file system.
     pub write_back: Option<WriteBack>,
@@ -608,6 +612,11 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },
         new_folio: section.duration_or(Duration::ZERO, "new-folio", "1000 s")?,
         askew: askew(&mut section)?,
+        processor_cache: if section.has("processor-cache") {
+            Some(ProcessorCache::read(section.section("processor-cache")?)?)
+        } else {
+            None
+        },
         write_back: if section.has("write-back") {
             Some(WriteBack::read(section.section("write-back")?)?)
         } else {

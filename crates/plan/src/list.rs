@@ -4,6 +4,7 @@
 //! the data.
 
 use crate::access::{Access, Direction, IoError, Rank};
+use crate::guard::Guard;
 use crate::machine::{Action, Event, Io, StateMachine};
 
 /// Most pieces that a request lists.
@@ -20,7 +21,7 @@ pub struct List {
     /// Whether a request moved fewer bytes than asked for: the file ends there.
     ended: bool,
     moved: u64,
-    guarded: bool,
+    guard: Guard,
     state: State,
 }
 
@@ -36,10 +37,10 @@ enum State {
 }
 
 impl List {
-    /// The machine for one operation of `rank`. If `guarded`, it keeps out others that lock what they write.
-    pub fn new(rank: Rank, direction: Direction, access: Access, guarded: bool) -> List {
+    /// The machine for one operation of `rank`, which keeps out others that sieve as `guard` says.
+    pub fn new(rank: Rank, direction: Direction, access: Access, guard: Guard) -> List {
         let next = access.positions.start;
-        List { rank, direction, access, next, ended: false, moved: 0, guarded, state: State::New }
+        List { rank, direction, access, next, ended: false, moved: 0, guard, state: State::New }
     }
 
     fn request(&mut self, actions: &mut Vec<Action>) {
@@ -55,7 +56,7 @@ impl List {
     }
 
     fn leave(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
-        if self.guarded {
+        if self.guard != Guard::Open {
             self.state = State::Unlocking(result);
             actions.push(Action::Io(Io::Unlock { file: self.access.bounds() }));
         } else {
@@ -72,14 +73,16 @@ impl StateMachine for List {
                 self.state = State::Finished;
                 actions.push(Action::Finish { result: Ok(0) });
             }
-            (State::New, Event::Start) if self.guarded => {
-                self.state = State::Locking;
-                actions.push(Action::Io(Io::Lock { file: self.access.bounds() }));
-            }
-            (State::New, Event::Start) => self.request(actions),
+            (State::New, Event::Start) => match self.guard.lock(self.access.bounds()) {
+                Some(lock) => {
+                    self.state = State::Locking;
+                    actions.push(Action::Io(lock));
+                }
+                None => self.request(actions),
+            },
             (State::Locking, Event::IoDone { result }) => {
                 // Where nothing can be locked, nobody sieves.
-                self.guarded = result.is_ok();
+                self.guard = if result.is_ok() { self.guard } else { Guard::Open };
                 self.request(actions);
             }
             (State::Moving(_), Event::IoDone { result: Err(error) }) => self.leave(Err(error), actions),
@@ -110,7 +113,7 @@ mod tests {
     fn a_request_lists_no_more_pieces_than_it_may() {
         let tile = Datatype::bytes(4).resized(0, 10).unwrap();
         let access = Access { view: View::new(0, 1, tile).unwrap(), positions: 2..4 * 100 };
-        let mut machine = List::new(Rank(0), Direction::Write, access, false);
+        let mut machine = List::new(Rank(0), Direction::Write, access, Guard::Open);
         let mut asked = Vec::new();
         let mut event = Event::Start;
         loop {

@@ -113,6 +113,8 @@ pub enum Io {
     Lock {
         /// Which bytes of the file.
         file: Range<u64>,
+        /// Whether others may have a shared one meanwhile.
+        shared: bool,
     },
     /// Gives the interval free again.
     Unlock {

@@ -62,10 +62,10 @@ impl Strategy {
         access: Access,
         context: &Context,
     ) -> Box<dyn StateMachine + Send> {
-        let guarded = context.guarded && direction == Direction::Write;
+        let guard = context.guard_of(direction);
         match self {
             Strategy::Independent => Box::new(Independent::new(rank, direction, access)),
-            Strategy::List => Box::new(List::new(rank, direction, access, guarded)),
+            Strategy::List => Box::new(List::new(rank, direction, access, guard)),
             Strategy::Ompio => ompio::alone(rank, direction, access),
             Strategy::Romio => romio::alone(rank, direction, access, context),
             Strategy::TwoPhase | Strategy::ViewBased | Strategy::Ecio | Strategy::Auto
@@ -77,7 +77,7 @@ impl Strategy {
             | Strategy::TwoPhase
             | Strategy::ViewBased
             | Strategy::Ecio
-            | Strategy::Auto => Box::new(Sieving::new(rank, direction, access, &context.hints, guarded)),
+            | Strategy::Auto => Box::new(Sieving::new(rank, direction, access, &context.hints, guard)),
         }
     }
 }

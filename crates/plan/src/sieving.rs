@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use crate::access::{Access, Direction, IoError, Piece, Rank};
+use crate::guard::Guard;
 use crate::hints::Hints;
 use crate::machine::{Action, Event, Io, StateMachine};
 
@@ -28,7 +29,7 @@ pub struct Sieving {
     direction: Direction,
     access: Access,
     buffer_size: u64,
-    guarded: bool,
+    guard: Guard,
     /// Whether windows are sieved at all.
     sieves: bool,
     /// The first data byte of what is still to do.
@@ -54,16 +55,15 @@ enum State {
 }
 
 impl Sieving {
-    /// The machine for one operation of `rank`. If `guarded`, others may be sieving in the same file: what is written
-    /// without sieving is locked, too.
-    pub fn new(rank: Rank, direction: Direction, access: Access, hints: &Hints, guarded: bool) -> Sieving {
+    /// The machine for one operation of `rank`. What it writes without sieving, it keeps others out of as `guard` says.
+    pub fn new(rank: Rank, direction: Direction, access: Access, hints: &Hints, guard: Guard) -> Sieving {
         let next = access.positions.start;
         Sieving {
             rank,
             direction,
             access,
             buffer_size: hints.sieve_size(direction),
-            guarded,
+            guard,
             sieves: true,
             next,
             moved: 0,
@@ -91,16 +91,16 @@ impl Sieving {
             actions.push(Action::Io(Io::window(Direction::Read, span.clone())));
             self.state = State::Reading(part.positions, span);
         } else {
-            actions.push(Action::Io(Io::Lock { file: span.clone() }));
+            actions.push(Action::Io(Io::Lock { file: span.clone(), shared: false }));
             self.state = State::Locking(part.positions, span);
         }
     }
 
     fn begin_pieces(&mut self, positions: Range<u64>, actions: &mut Vec<Action>) {
-        if self.guarded {
-            let part = Access { view: self.access.view.clone(), positions: positions.clone() };
-            let file = part.bounds();
-            actions.push(Action::Io(Io::Lock { file: file.clone() }));
+        let part = Access { view: self.access.view.clone(), positions: positions.clone() };
+        let file = part.bounds();
+        if let Some(lock) = self.guard.lock(file.clone()) {
+            actions.push(Action::Io(lock));
             self.state = State::Pieces(positions, Some(file));
         } else {
             self.request_pieces(positions, None, actions);
@@ -128,7 +128,7 @@ impl Sieving {
                     self.state = State::Filling(positions, span);
                 }
                 Err(_) => {
-                    (self.sieves, self.guarded) = (false, false);
+                    (self.sieves, self.guard) = (false, Guard::Open);
                     self.go_on(actions);
                 }
             },
@@ -257,16 +257,16 @@ pub(crate) mod tests {
         }
     }
 
-    fn requests(direction: Direction, access: Access, guarded: bool, fails: fn(&Io) -> bool) -> Vec<Io> {
-        requests_of(Sieving::new(Rank(0), direction, access, &Hints::default(), guarded), fails)
+    fn requests(direction: Direction, access: Access, guard: Guard, fails: fn(&Io) -> bool) -> Vec<Io> {
+        requests_of(Sieving::new(Rank(0), direction, access, &Hints::default(), guard), fails)
     }
 
     #[test]
     fn a_write_reads_changes_and_writes_back_what_it_has_locked() {
-        let found = requests(Direction::Write, access(100, 4, 12), false, |_| false);
+        let found = requests(Direction::Write, access(100, 4, 12), Guard::Open, |_| false);
         let file = 0..99 * 12 + 4;
         let expected = [
-            Io::Lock { file: file.clone() },
+            Io::Lock { file: file.clone(), shared: false },
             Io::window(Direction::Read, file.clone()),
             Io::window(Direction::Write, file.clone()),
             Io::Unlock { file },
@@ -276,7 +276,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_read_takes_a_window_at_a_time() {
-        let found = requests(Direction::Read, access(1 << 20, 4, 8), false, |_| false);
+        let found = requests(Direction::Read, access(1 << 20, 4, 8), Guard::Open, |_| false);
         assert_eq!(
             found,
             [
@@ -291,12 +291,15 @@ pub(crate) mod tests {
         for access in [access(10, 8192, 9000), access(10, 4, 10_000), access(1, 100, 100)] {
             let positions = access.positions.clone();
             let direction = Direction::Write;
-            let found = requests(direction, access.clone(), false, |_| false);
+            let found = requests(direction, access.clone(), Guard::Open, |_| false);
             assert_eq!(found, [Io::Pieces { direction, positions: positions.clone() }]);
             // Others may be sieving around them.
-            let (file, found) = (access.bounds(), requests(direction, access, true, |_| false));
-            let lock = Io::Lock { file: file.clone() };
-            assert_eq!(found, [lock, Io::Pieces { direction, positions }, Io::Unlock { file }]);
+            for (guard, shared) in [(Guard::Alone, false), (Guard::Shared, true)] {
+                let (file, positions) = (access.bounds(), positions.clone());
+                let found = requests(direction, access.clone(), guard, |_| false);
+                let lock = Io::Lock { file: file.clone(), shared };
+                assert_eq!(found, [lock, Io::Pieces { direction, positions }, Io::Unlock { file }]);
+            }
         }
     }
 
@@ -304,11 +307,11 @@ pub(crate) mod tests {
     fn what_cannot_be_locked_or_read_is_written_one_by_one() {
         let pieces = Io::Pieces { direction: Direction::Write, positions: 0..400 };
         let unlockable =
-            requests(Direction::Write, access(100, 4, 12), false, |io| matches!(io, Io::Lock { .. }));
+            requests(Direction::Write, access(100, 4, 12), Guard::Open, |io| matches!(io, Io::Lock { .. }));
         assert_eq!(unlockable.last(), Some(&pieces));
         assert_eq!(unlockable.len(), 2);
         let unreadable = |io: &Io| matches!(io, Io::Window { direction: Direction::Read, .. });
-        let unreadable = requests(Direction::Write, access(100, 4, 12), false, unreadable);
+        let unreadable = requests(Direction::Write, access(100, 4, 12), Guard::Open, unreadable);
         assert_eq!(unreadable[3..], [pieces]);
     }
 }

@@ -12,6 +12,7 @@ use crate::access::{Direction, Rank};
 use crate::cost::Terms;
 use crate::descriptions::are_told_to_all;
 use crate::direct::has_large_pieces;
+use crate::guard::Guard;
 use crate::hints::{Describe, Hints};
 use crate::leaders::Leaders;
 use crate::nodes::Nodes;
@@ -108,7 +109,7 @@ impl Site {
             nodes: self.nodes.clone(),
             views: views.each.clone(),
             servers: self.servers(),
-            guarded: self.guards(views),
+            guard: self.guard(views),
             contiguous: gaps < Gaps::BetweenSmallPieces,
             shared_memory: self.node_count() == Some(1),
             processors: self.processors.clamp(1, self.ranks.max(1)),
@@ -124,9 +125,10 @@ impl Site {
         strategy == Strategy::ViewBased && self.ranks > 1 && are_told_to_all(hints, self.ranks)
     }
 
-    /// Whether others may be sieving where a rank writes.
-    fn guards(&self, views: &Views) -> bool {
-        views.gaps > Gaps::None && self.ranks > 1
+    /// What a rank that writes does about others that may be sieving there.
+    fn guard(&self, views: &Views) -> Guard {
+        let may_sieve = views.gaps > Gaps::None && self.ranks > 1;
+        if may_sieve { Guard::of(self.ranks, self.processors) } else { Guard::Open }
     }
 
     /// Whether what a rank reads or writes alone is one request to the kernel, without a lock: then the machine of every
@@ -139,7 +141,7 @@ impl Site {
         view: &View,
         positions: &Range<u64>,
     ) -> bool {
-        let locks = direction == Direction::Write && self.guards(views);
+        let locks = direction == Direction::Write && self.guard(views) != Guard::Open;
         self.via == Via::Kernel
             && !locks
             && !positions.is_empty()
@@ -224,8 +226,8 @@ pub struct Context {
     pub views: Option<Arc<[View]>>,
     /// I/O servers that take requests by view; 0 for a plain file.
     pub servers: u32,
-    /// Whether another rank may be sieving in the file, so that a write must lock what it writes.
-    pub guarded: bool,
+    /// What a write does about other ranks that may be sieving in the file. The same on all ranks.
+    pub guard: Guard,
     /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run; or if it has, they are
     /// [between large pieces](Gaps::BetweenLargePieces). The same on all ranks.
     pub contiguous: bool,
@@ -239,6 +241,13 @@ pub struct Context {
     pub told: ToldViews,
     /// What the automatic choice is to know of the operations before.
     pub remembered: Recalled,
+}
+
+impl Context {
+    /// What an operation in that direction does about other ranks that may be sieving: who reads disturbs nobody.
+    pub(crate) fn guard_of(&self, direction: Direction) -> Guard {
+        if direction == Direction::Write { self.guard } else { Guard::Open }
+    }
 }
 
 #[cfg(test)]
@@ -363,13 +372,15 @@ mod tests {
     fn gaps_decide_on_locks_and_descriptions() {
         let of = |gaps| {
             let context = context(site(1, 2), gaps, Direction::Write);
-            (context.guarded, context.contiguous)
+            (context.guard, context.contiguous)
         };
-        assert_eq!(of(Gaps::None), (false, true));
-        assert_eq!(of(Gaps::BetweenLargePieces), (true, true));
-        assert_eq!(of(Gaps::BetweenSmallPieces), (true, false));
+        assert_eq!(of(Gaps::None), (Guard::Open, true));
+        assert_eq!(of(Gaps::BetweenLargePieces), (Guard::Shared, true));
+        assert_eq!(of(Gaps::BetweenSmallPieces), (Guard::Shared, false));
         let alone = context(Site { ranks: 1, ..site(1, 2) }, Gaps::BetweenSmallPieces, Direction::Write);
-        assert!(!alone.guarded);
+        assert_eq!(alone.guard, Guard::Open);
+        // A processor for each.
+        assert_eq!(context(site(1, 8), Gaps::BetweenSmallPieces, Direction::Write).guard, Guard::Alone);
     }
 
     #[test]

@@ -35,6 +35,7 @@ use crate::descriptions::{Clients, Descriptions};
 use crate::direct::is_direct;
 use crate::domain::{Domain, Domains, Part};
 use crate::ending::Ending;
+use crate::guard::Guard;
 use crate::hints::Hints;
 use crate::machine::{Action, Event, Io, StateMachine};
 use crate::message::Message;
@@ -55,7 +56,7 @@ pub struct TwoPhase {
     access: Access,
     domains: Domains,
     /// Whether what is written without an exchange must be locked.
-    locks: bool,
+    guard: Guard,
     /// What each rank said, own rank included.
     descriptions: Descriptions,
     /// What it goes by, if there are leaders that may carry it out.
@@ -142,10 +143,10 @@ impl TwoPhase {
             access,
             domains: Domains::new(context, group.ranks),
             // Nobody sieves large pieces.
-            locks: context.guarded
-                && !context.contiguous
-                && context.servers == 0
-                && direction == Direction::Write,
+            guard: match context.contiguous || context.servers > 0 {
+                true => Guard::Open,
+                false => context.guard_of(direction),
+            },
             descriptions,
             led: context.leaders.is_some().then(|| Box::new(context.clone())),
             phase: Phase::Describing,
@@ -179,9 +180,9 @@ impl TwoPhase {
             self.phase = Phase::Direct;
             if self.access.bytes() == 0 {
                 self.finish(actions);
-            } else if self.locks {
+            } else if self.guard != Guard::Open {
                 let (rank, access) = (self.group.rank, self.access.clone());
-                let alone = Sieving::new(rank, self.direction, access, &Hints::default(), true);
+                let alone = Sieving::new(rank, self.direction, access, &Hints::default(), self.guard);
                 self.phase = Phase::DirectWithLock(Box::new(alone));
                 self.go_on_alone(Event::Start, actions);
             } else {

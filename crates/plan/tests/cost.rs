@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 
 use pio_plan::cost::{Estimate, Operation, Part, Setting, Terms, choose, estimate, possible};
-use pio_plan::{Description, Direction, Hints, Site, Strategy, Via, Views};
+use pio_plan::{Description, Direction, Guard, Hints, Site, Strategy, Via, Views};
 use proptest::prelude::*;
 
 /// Ranks that own every P-th of `pieces` pieces each.
@@ -170,12 +170,14 @@ fn a_server_beside_the_ranks_lets_one_at_a_time_write_whole_blocks() {
 fn ranks_that_would_take_turns_with_each_piece_list_them_instead() {
     // Pieces so long that it costs the same, whoever writes them: only one at a time writes a file.
     let long = interleaved(Direction::Write, 2, 128, 8192);
-    let guarded = Setting { guarded: true, ..setting(0, 2) };
+    let guarded = Setting { guard: Guard::Alone, ..setting(0, 2) };
     let best = |operation: &Operation, setting: &Setting, is_remote| {
         choose(operation, setting, &Terms { is_remote, ..Terms::MEASURED }).strategy
     };
     assert_eq!(best(&long, &guarded, false), Strategy::List);
-    // Elsewhere they write side by side; and who reads, is apart or alone does not wait for others.
+    // Where they share their locks, and elsewhere, they write side by side; and who reads, is apart or alone does not wait for others.
+    let shared = Setting { guard: Guard::Shared, ..setting(0, 2) };
+    assert_ne!(best(&long, &shared, false), Strategy::List);
     assert_ne!(best(&long, &guarded, true), Strategy::List);
     assert_ne!(best(&long, &setting(0, 2), false), Strategy::List);
     assert_ne!(best(&apart(Direction::Write, 2, 1 << 20), &guarded, false), Strategy::List);

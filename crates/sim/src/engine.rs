@@ -46,6 +46,7 @@ use crate::output::Output;
 use crate::parallel::{Message, ParallelFiles, Wake};
 use crate::prediction::{Prediction, Tally};
 use crate::process::{Delivery, Process, Then};
+use crate::processor_cache::ProcessorCache;
 use crate::processors::{Processors, RankTurn};
 use crate::server::{Part, Threads};
 use crate::shared_files::SharedFiles;
@@ -200,6 +201,8 @@ struct Engine<'a> {
     cold_readers: ColdReaders,
     /// Files that no rank writes, but some wait for.
     files_wanted: Vec<u32>,
+    /// Of each node whose processes have accessed files, where that counts.
+    processor_caches: BTreeMap<u32, ProcessorCache>,
     /// Messages under way or in a mailbox.
     deliveries: Slab<Option<Delivery>>,
     /// For each collective open: the views that its ranks set.
@@ -375,6 +378,7 @@ impl<'a> Engine<'a> {
             dirty: BTreeMap::new(),
             cold_readers: ColdReaders::default(),
             files_wanted: Vec::new(),
+            processor_caches: BTreeMap::new(),
             network: network::described(&machine.network, hardware.nodes(), &hardware.dedicated(), SEED)?,
             cargo: Slab::new(),
             shared: shared_files(machine, &made),
@@ -606,7 +610,7 @@ impl<'a> Engine<'a> {
             Then::Complete => self.complete(rank),
             Then::Directory => self.ask_directory(rank),
             Then::Flush => self.flush(rank),
-            Then::Lock => self.lock(rank),
+            Then::Lock { shared } => self.lock(rank, shared),
             Then::Unlock => self.unlock(rank),
             Then::Think => self.think(rank),
             Then::Pause => self.pause(rank),

@@ -23,6 +23,7 @@ mod output;
 mod parallel;
 mod prediction;
 mod process;
+mod processor_cache;
 mod processors;
 pub mod queueing;
 mod server;

@@ -148,7 +148,10 @@ pub(crate) enum Then {
     /// It has computed for a while, and gives its processor away for a moment.
     Pause,
     /// The word that it wants a lock is where locks are given.
-    Lock,
+    Lock {
+        /// Whether others may share it.
+        shared: bool,
+    },
     /// The word that it is through with a lock is there.
     Unlock,
     /// It computes what lies before its next call.

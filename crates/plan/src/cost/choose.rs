@@ -4,6 +4,7 @@ use crate::access::Direction;
 use crate::cost::estimate::{Estimate, estimate};
 use crate::cost::setting::Setting;
 use crate::cost::terms::Terms;
+use crate::guard::Guard;
 use crate::machine::Choice;
 use crate::operation::Operation;
 use crate::strategy::Strategy;
@@ -62,7 +63,7 @@ fn holds(best: &Estimate, estimates: &[Estimate], setting: &Setting) -> u32 {
 /// ranks that take turns with each piece are all through at the end.
 fn is_list_first(operation: &Operation, setting: &Setting, terms: &Terms) -> bool {
     let one_at_a_time = setting.servers == 0 && !terms.is_remote && operation.direction == Direction::Write;
-    one_at_a_time && setting.guarded && operation.is_interleaved && operation.busy > 1
+    one_at_a_time && setting.guard == Guard::Alone && operation.is_interleaved && operation.busy > 1
 }
 
 fn reason(operation: &Operation, best: &Estimate, estimates: &[Estimate]) -> String {

@@ -4,6 +4,7 @@ use crate::access::Direction;
 use crate::cost::setting::Setting;
 use crate::cost::terms::Terms;
 use crate::direct::is_direct;
+use crate::guard::Guard;
 use crate::operation::Operation;
 use crate::sieving::are_far_apart;
 use crate::strategy::Strategy;
@@ -76,7 +77,7 @@ pub fn estimate(
         Strategy::Ecio => setting.servers > 0,
         Strategy::ViewBased => setting.views,
         // A rank that is through may sieve in its next operation, and write back what it read before another rank's piece came.
-        Strategy::Independent => !setting.guarded,
+        Strategy::Independent => setting.guard == Guard::Open,
         Strategy::Sieving | Strategy::List | Strategy::TwoPhase => true,
     };
     if !is_possible {
@@ -192,7 +193,8 @@ impl Sum<'_> {
         let operation = self.operation;
         if self.setting.servers == 0 {
             // Each locks all from its first byte to its last.
-            self.lock(if operation.is_interleaved { u64::from(operation.busy) } else { 1 });
+            let in_turn = operation.is_interleaved && self.setting.guard == Guard::Alone;
+            self.lock(if in_turn { u64::from(operation.busy) } else { 1 });
             return self.independent();
         }
         let lists = |pieces: u64| pieces.div_ceil(self.setting.list_extents.max(1));
@@ -222,7 +224,7 @@ impl Sum<'_> {
 
     /// So many locks one after the other, if another rank may be sieving.
     fn lock(&mut self, locks: u64) {
-        if self.setting.guarded {
+        if self.setting.guard != Guard::Open {
             self.add(Part::Request, locks as f64 * self.terms.lock_s);
         }
     }

@@ -3,6 +3,7 @@
 use crate::access::Direction;
 use crate::descriptions::are_told_to_all;
 use crate::domain::Domains;
+use crate::guard::Guard;
 use crate::list::EXTENTS;
 use crate::site::Context;
 
@@ -27,8 +28,8 @@ pub struct Setting {
     pub list_extents: u64,
     /// Whether the ranks know each other's views.
     pub views: bool,
-    /// Whether another rank may be sieving in the file, so that a write must lock what it writes.
-    pub guarded: bool,
+    /// What a rank does about others that may be sieving in the file.
+    pub guard: Guard,
     /// Whether the ranks put their pieces straight into each other's collective buffers.
     pub shared_memory: bool,
     /// Whether the ranks describe their accesses to all others, not to aggregators alone.
@@ -56,7 +57,7 @@ impl Setting {
             sieve_buffer: hints.sieve_size(direction).max(1),
             list_extents: EXTENTS as u64,
             views: context.views.is_some(),
-            guarded: context.guarded && context.servers == 0 && direction == Direction::Write,
+            guard: if context.servers == 0 { context.guard_of(direction) } else { Guard::Open },
             shared_memory: context.shared_memory,
             described_to_all: are_told_to_all(hints, ranks),
             described: false,

@@ -79,7 +79,7 @@ impl Alone {
                 self.state = State::Reading(positions, window);
             }
             Direction::Write => {
-                actions.push(Action::Io(Io::Lock { file: window.clone() }));
+                actions.push(Action::Io(Io::Lock { file: window.clone(), shared: false }));
                 self.state = State::Locking(positions, window);
             }
         }
@@ -238,7 +238,7 @@ mod tests {
         let found = requests(Direction::Write, access(4, 6, 10), "ind_wr_buffer_size=23");
         let whole = |file: Range<u64>| {
             [
-                Io::Lock { file: file.clone() },
+                Io::Lock { file: file.clone(), shared: false },
                 Io::window(Direction::Read, file.clone()),
                 Io::window(Direction::Write, file.clone()),
                 Io::Unlock { file },

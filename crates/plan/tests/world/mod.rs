@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Context, Direction, Event, Gaps, Group, Hints, Io, IoError, Message, Nodes, OwnHints,
-    PerNode, Piece, Rank, Site, Slot, StateMachine, Strategy, Switch, ToldViews, Via, Views,
+    Access, Action, Context, Direction, Event, Gaps, Group, Guard, Hints, Io, IoError, Message, Nodes,
+    OwnHints, PerNode, Piece, Rank, Site, Slot, StateMachine, Strategy, Switch, ToldViews, Via, Views,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -49,7 +49,8 @@ pub(crate) struct World {
     pub results: Vec<Vec<Option<Result<u64, IoError>>>>,
     pending_io: Vec<(Rank, Io)>,
     pending_room: Vec<(Rank, Result<(), IoError>)>,
-    locks: Vec<(Rank, Range<u64>)>,
+    /// Shared ones say so.
+    locks: Vec<(Rank, Range<u64>, bool)>,
     sent: BTreeMap<&'static str, u32>,
     /// By operation and rank, messages but for data and what grants or acknowledges them.
     pub described: Vec<Vec<u32>>,
@@ -89,7 +90,7 @@ impl World {
         let views = site.exchanges_views(strategy, hints).then(views);
         let context = Context {
             // Whatever the accesses are: others may sieve beside them.
-            guarded: true,
+            guard: if ranks.is_multiple_of(2) { Guard::Shared } else { Guard::Alone },
             ..site.context(&Views { each: views, gaps: Gaps::BetweenSmallPieces }, hints, direction)
         };
         let memory = |access: &Access, rank: usize| match direction {
@@ -213,9 +214,9 @@ impl World {
 
     /// Whether a request need not wait for another rank's lock.
     fn can_do(&self, (rank, io): &(Rank, Io)) -> bool {
-        let Io::Lock { file } = io else { return true };
-        let meets = |(owner, held): &(Rank, Range<u64>)| {
-            owner != rank && held.start < file.end && file.start < held.end
+        let Io::Lock { file, shared } = io else { return true };
+        let meets = |(owner, held, is_shared): &(Rank, Range<u64>, bool)| {
+            owner != rank && held.start < file.end && file.start < held.end && !(*shared && *is_shared)
         };
         !self.locks.iter().any(meets)
     }
@@ -367,13 +368,13 @@ impl World {
             return Err(IoError { errno: 28 });
         }
         match io {
-            Io::Lock { file } => {
-                self.locks.push((rank, file));
+            Io::Lock { file, shared } => {
+                self.locks.push((rank, file, shared));
                 Ok(0)
             }
             Io::Unlock { file } => {
-                let held =
-                    self.locks.iter().position(|lock| *lock == (rank, file.clone())).expect("it is held");
+                let is_it = |(owner, held, _): &(Rank, Range<u64>, bool)| *owner == rank && *held == file;
+                let held = self.locks.iter().position(is_it).expect("it is held");
                 self.locks.remove(held);
                 Ok(0)
             }

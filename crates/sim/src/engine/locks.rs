@@ -13,32 +13,40 @@ use crate::workload::What;
 /// The locks of a file.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
-    held: Vec<(u32, Range<u64>)>,
-    waiting: VecDeque<(u32, Range<u64>)>,
+    held: Vec<Lock>,
+    waiting: VecDeque<Lock>,
+}
+
+/// A rank's lock of an interval.
+#[derive(Clone, Debug)]
+struct Lock {
+    rank: u32,
+    range: Range<u64>,
+    shared: bool,
 }
 
 impl Locks {
     /// Whether the rank has the lock now; else it is in line.
-    fn ask(&mut self, rank: u32, range: Range<u64>) -> bool {
-        let free = is_free(&self.held, &range);
+    fn ask(&mut self, lock: Lock) -> bool {
+        let free = lock.is_free(&self.held);
         if free {
-            self.held.push((rank, range));
+            self.held.push(lock);
         } else {
-            self.waiting.push_back((rank, range));
+            self.waiting.push_back(lock);
         }
         free
     }
 
     /// Takes a lock back. Who has one now that waited.
     fn give_back(&mut self, rank: u32, range: &Range<u64>) -> Vec<u32> {
-        self.held.retain(|(owner, held)| *owner != rank || held != range);
+        self.held.retain(|held| held.rank != rank || held.range != *range);
         let mut given = Vec::new();
         let Locks { held, waiting } = self;
-        waiting.retain(|(rank, range)| {
-            let free = is_free(held, range);
+        waiting.retain(|lock| {
+            let free = lock.is_free(held);
             if free {
-                held.push((*rank, range.clone()));
-                given.push(*rank);
+                held.push(lock.clone());
+                given.push(lock.rank);
             }
             !free
         });
@@ -46,8 +54,15 @@ impl Locks {
     }
 }
 
-fn is_free(held: &[(u32, Range<u64>)], range: &Range<u64>) -> bool {
-    held.iter().all(|(_, held)| held.end <= range.start || range.end <= held.start)
+impl Lock {
+    /// Whether those that are held allow it.
+    fn is_free(&self, held: &[Lock]) -> bool {
+        let range = &self.range;
+        let allows = |held: &Lock| {
+            held.shared && self.shared || held.range.end <= range.start || range.end <= held.range.start
+        };
+        held.iter().all(allows)
+    }
 }
 
 impl Engine<'_> {
@@ -71,10 +86,10 @@ impl Engine<'_> {
     }
 
     /// Gives a rank the lock it asked for, or lets it wait.
-    pub(super) fn lock(&mut self, rank: u32) {
+    pub(super) fn lock(&mut self, rank: u32, shared: bool) {
         let Some(range) = self.processes[rank as usize].lock.take() else { return };
         let Some(file) = self.accessed_file(rank) else { return };
-        if self.files[file as usize].locks.ask(rank, range) {
+        if self.files[file as usize].locks.ask(Lock { rank, range, shared }) {
             self.io_done(rank, 0);
         }
     }
@@ -105,12 +120,30 @@ mod tests {
     #[test]
     fn who_waits_gets_what_is_given_back_in_order() {
         let mut locks = Locks::default();
-        assert!(locks.ask(0, 0..10));
-        assert!(locks.ask(1, 10..20));
-        assert!(!locks.ask(2, 5..15));
-        assert!(!locks.ask(3, 0..5));
+        let mut ask = |rank, range| locks.ask(Lock { rank, range, shared: false });
+        assert!(ask(0, 0..10));
+        assert!(ask(1, 10..20));
+        assert!(!ask(2, 5..15));
+        assert!(!ask(3, 0..5));
         assert_eq!(locks.give_back(0, &(0..10)), [3]);
         assert_eq!(locks.give_back(1, &(10..20)), [2]);
         assert_eq!(locks.give_back(2, &(5..15)), [0_u32; 0]);
+    }
+
+    #[test]
+    fn who_shares_waits_for_those_alone_that_do_not() {
+        let mut locks = Locks::default();
+        let mut ask = |rank, range, shared| locks.ask(Lock { rank, range, shared });
+        assert!(ask(0, 0..10, true));
+        assert!(ask(1, 0..10, true));
+        assert!(!ask(2, 5..15, false));
+        // As in the kernel: nobody waits for those that only wait themselves.
+        assert!(ask(3, 5..15, true));
+        assert_eq!(locks.give_back(0, &(0..10)), [0_u32; 0]);
+        assert_eq!(locks.give_back(1, &(0..10)), [0_u32; 0]);
+        assert_eq!(locks.give_back(3, &(5..15)), [2]);
+        let mut ask = |rank, range, shared| locks.ask(Lock { rank, range, shared });
+        assert!(!ask(0, 0..10, true) && !ask(1, 0..10, true));
+        assert_eq!(locks.give_back(2, &(5..15)), [0, 1]);
     }
 }

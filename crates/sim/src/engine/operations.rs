@@ -236,9 +236,13 @@ impl Engine<'_> {
 
     fn begin_io(&mut self, rank: u32, io: Io) {
         self.end_message(rank);
-        if let Io::Lock { file } | Io::Unlock { file } = &io {
+        let lock = match &io {
+            Io::Lock { file, shared } => Some((file, Then::Lock { shared: *shared })),
+            Io::Unlock { file } => Some((file, Then::Unlock)),
+            _ => None,
+        };
+        if let Some((file, then)) = lock {
             self.processes[rank as usize].lock = Some(file.clone());
-            let then = if matches!(io, Io::Lock { .. }) { Then::Lock } else { Then::Unlock };
             return self.ask_for_lock(rank, then);
         }
         let Running::Operation { machine, number, .. } = &self.processes[rank as usize].running else {

@@ -110,7 +110,12 @@ impl Engine<'_> {
             Direction::Read => (&self.machine.calls.read, is_local),
             Direction::Write => (&self.machine.calls.write, true),
         };
-        let moving = if moves { access.moving(bytes) } else { Duration::ZERO };
+        let moving = access.moving(bytes);
+        let moving = match (moves, is_local) {
+            (false, _) => Duration::ZERO,
+            (true, false) => moving,
+            (true, true) => self.moving_through_cache(rank, moving),
+        };
         let allocating = new_pages.map_or(Duration::ZERO, |cost| cost.call);
         let filling = new_pages.map_or(Duration::ZERO, |cost| cost.moving(new));
         let askew = if is_local { self.askew_time(rank) } else { Duration::ZERO };
@@ -120,6 +125,23 @@ impl Engine<'_> {
                 .iter()
                 .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
         self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
+    }
+
+    /// What the bytes of a request take, if they do so long where the caches of the node's processors hold none of them.
+    fn moving_through_cache(&mut self, rank: u32, moving: Duration) -> Duration {
+        let Some(costs) = self.machine.calls.processor_cache else { return moving };
+        let process = &self.processes[rank as usize];
+        let Some(transfer) = &process.transfer else { return moving };
+        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return moving };
+        let cache = self.processor_caches.entry(process.node).or_default();
+        let held = cache.touch(costs.size, transfer.file, offset, bytes);
+        let rate = match direction {
+            Direction::Read => costs.read,
+            Direction::Write => costs.write,
+        };
+        let of_held = moving.picoseconds() as u128 * u128::from(held) / u128::from(bytes.max(1));
+        let saved = (of_held as u64).saturating_sub(rate.time_of(held).picoseconds());
+        Duration::from_picoseconds(moving.picoseconds() - saved)
     }
 
     /// What a write of new pages takes longer because they are in several folios.

@@ -139,12 +139,12 @@ impl Storage {
         }
     }
 
-    /// Waits until nobody else has a lock on any of these bytes, and locks them. Others are all other open files: of
-    /// other processes, and of this one.
-    pub(crate) fn lock(&self, file: Range<u64>) -> Result<(), IoError> {
+    /// Waits until nobody else has a lock on any of these bytes, or none but shared ones if this is `shared`, too, and locks
+    /// them. Others are all other open files: of other processes, and of this one.
+    pub(crate) fn lock(&self, file: Range<u64>, shared: bool) -> Result<(), IoError> {
         match self {
-            Storage::Plain(plain) => plain.lock(file),
-            Storage::Remote(remote) => remote.lock(file),
+            Storage::Plain(plain) => plain.lock(file, shared),
+            Storage::Remote(remote) => remote.lock(file, shared),
         }
     }
 

@@ -124,10 +124,10 @@ impl PlainFile {
         check(moved as i64).map(|moved| moved as usize)
     }
 
-    /// Waits until nobody else has a lock on any of these bytes, and locks them. Others are all other open files: of
-    /// other processes, and of this one.
-    pub(crate) fn lock(&self, file: Range<u64>) -> Result<(), IoError> {
-        self.set_lock(libc::F_WRLCK, file)
+    /// Waits until nobody else has a lock on any of these bytes, or none but shared ones if this is `shared`, too, and locks
+    /// them. Others are all other open files: of other processes, and of this one.
+    pub(crate) fn lock(&self, file: Range<u64>, shared: bool) -> Result<(), IoError> {
+        self.set_lock(if shared { libc::F_RDLCK } else { libc::F_WRLCK }, file)
     }
 
     /// Gives the bytes free again.

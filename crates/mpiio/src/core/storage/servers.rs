@@ -183,12 +183,12 @@ impl RemoteFile {
         .map_err(refused)
     }
 
-    /// Locks an interval of the file.
-    pub(crate) fn lock(&self, range: Range<u64>) -> Result<(), IoError> {
+    /// Locks an interval of the file; others may have it `shared` meanwhile.
+    pub(crate) fn lock(&self, range: Range<u64>, shared: bool) -> Result<(), IoError> {
         let path = self.file.path();
         let mut waiting = |holder: &Holder| eprintln!("pioscope: {path}: waiting for a lock of {holder}");
         let lock =
-            self.file.lock_telling(range.clone(), false, LOCK_TIMEOUT, &mut waiting).map_err(refused)?;
+            self.file.lock_telling(range.clone(), shared, LOCK_TIMEOUT, &mut waiting).map_err(refused)?;
         self.locks().push((range, lock));
         Ok(())
     }

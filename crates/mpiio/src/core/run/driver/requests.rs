@@ -23,7 +23,7 @@ impl<M: StateMachine + ?Sized> Driver<M> {
             Io::Ship { direction, positions } => {
                 self.own_data(means, *direction, positions.clone(), Some(Naming::View))
             }
-            Io::Lock { file } => storage.lock(file.clone()).map(|()| 0),
+            Io::Lock { file, shared } => storage.lock(file.clone(), *shared).map(|()| 0),
             Io::Unlock { file } => storage.unlock(file.clone()).map(|()| 0),
             Io::Window { direction, slot, origin, file } => {
                 let buffer = means.working().own(*slot, file.end - origin)?;
