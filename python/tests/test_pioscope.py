@@ -194,6 +194,13 @@ class Module(unittest.TestCase):
             self.trace.predict("no-such-machine")
         with self.assertRaisesRegex(pioscope.Error, "expected one of"):
             self.trace.predict("sp-argonne", strategy="fast")
+        with self.assertRaisesRegex(TypeError, "expected a machine, .* not 3"):
+            self.trace.predict(3)
+        with self.assertRaisesRegex(TypeError, "expected a text, .* not None"):
+            pioscope.machine("sp-argonne").with_({"storage.io.count": None})
+
+    def test_one_machine_is_a_list_of_one(self):
+        self.assertEqual(self.trace.explain("sp-argonne").gains, self.trace.explain(["sp-argonne"]).gains)
 
 
 if __name__ == "__main__":
