@@ -166,6 +166,9 @@ class Module(unittest.TestCase):
     def test_a_notebook_shows_the_report_and_its_figures(self):
         explanation = self.trace.explain()
         self.assertIn("<iframe srcdoc=", explanation._repr_html_())
+        # A figure is as high as its page; the report is not.
+        self.assertIn("onload=", next(iter(explanation.figures.values()))._repr_html_()[-200:])
+        self.assertNotIn("onload=", explanation._repr_html_()[-200:])
         self.assertIn("sizes", explanation.figures)
         for figure in explanation.figures.values():
             self.assertIn("&lt;svg", figure._repr_html_())
