@@ -47,7 +47,7 @@ def record(command: Words, output: str | os.PathLike[str], options: Sequence[str
     >>> trace.job
     'dd if=/dev/zero of=zeros bs=4096 count=8 status=none'
     """
-    _run("record", ["--output", output, *options, "--", *_words(command)], check)
+    _run("record", ["--output", output, *_words(options), "--", *_words(command)], check)
     return Trace(output)
 
 
@@ -79,7 +79,7 @@ def apply(
     """
     named = {"--hints": hints_text(hints) or None, "--record": record, "--machine": machine, "--store": store}
     given = [word for name, value in named.items() if value is not None for word in (name, value)]
-    _run("apply", ["--strategy", strategy, *given, *options, "--", *_words(command)], check)
+    _run("apply", ["--strategy", strategy, *given, *_words(options), "--", *_words(command)], check)
     return None if record is None else Trace(record)
 
 
@@ -94,7 +94,7 @@ def convert(path: str | os.PathLike[str], output: str | os.PathLike[str], option
     ...
     pioscope.CommandError: nowhere.pio: ...
     """
-    _run("convert", [path, "--output", output, *options])
+    _run("convert", [path, "--output", output, *_words(options)])
     return Path(output)
 
 
@@ -108,7 +108,7 @@ def calibrate(
     launcher is how your jobs are started, without a program: ["mpiexec", "-n", "16"]. options are further ones of `pioscope
     machines calibrate`. Takes some minutes.
     """
-    given = ["--folder", folder, *([] if output is None else ["--output", output]), *options]
+    given = ["--folder", folder, *([] if output is None else ["--output", output]), *_words(options)]
     _run("machines", ["calibrate", *given, *(["--", *_words(launcher)] if launcher else [])])
     if output is not None:
         return machine(Path(output))
@@ -163,7 +163,9 @@ def _run(verb: str, words: Words, check: bool = True) -> None:
     reader.join(timeout=5)
     if process.returncode != 0 and check:
         said = "\n".join(line.removeprefix("pioscope: ") for line in last).strip()
-        raise CommandError(said or f"pioscope {verb} ended with exit code {process.returncode}", process.returncode)
+        ended = f"pioscope {verb} ended with exit code {process.returncode}"
+        # Of a program that fails silently, nothing but notes of the command is there.
+        raise CommandError(f"{said}\n{ended}".lstrip(), process.returncode)
 
 
 def _pass_on(lines: IO[bytes], last: deque[str]) -> None:

@@ -169,13 +169,17 @@ class Figure:
         return f"<pioscope.Figure {self.name}>"
 
     def _repr_html_(self) -> str:
-        return _frame(self.html, 460)
+        return _frame(self.html, 460, _AS_HIGH_AS_ITS_PAGE)
 
 
 _RATES = [f"{level}{name}_bytes_per_s" for level in ("", "file_system_") for name in ("read", "written")]
 
 
-def _frame(page: str, height: int) -> str:
+# Where notebooks let a frame run it; else the frame keeps its height.
+_AS_HIGH_AS_ITS_PAGE = ' onload="this.style.height = this.contentDocument.body.getBoundingClientRect().bottom + 24 + \'px\'"'
+
+
+def _frame(page: str, height: int, more: str = "") -> str:
     """A page within a page: so that neither changes how the other looks."""
     page = html.escape(page, quote=True)
-    return f'<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 0"></iframe>'
+    return f'<iframe srcdoc="{page}" style="width: 100%; height: {height}px; border: 0"{more}></iframe>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from . import _native
@@ -126,6 +126,8 @@ def found(machine: Machine | str | os.PathLike[str], trace: _native.Trace | None
     """The machine that somebody means; "here" is the place where the files of a trace are, or the current folder."""
     if isinstance(machine, Machine):
         return machine
+    if not isinstance(machine, (str, os.PathLike)):
+        raise TypeError(f"expected a machine, the name of one or the path of its file, not {machine!r}")
     if machine == "here":
         return Machine(_native.Machine.of_folder(os.curdir) if trace is None else _native.Machine.of_trace(trace))
     # Without a folder in it, the name of a file may look like that of a machine.
@@ -143,6 +145,14 @@ def _restored(name: str, text: str, changes: tuple[tuple[str, Value], ...]) -> M
     return Machine(_parsed(name, text), dict(changes))
 
 
+def several(machines: Machine | str | os.PathLike[str] | Iterable[Machine | str | os.PathLike[str]]) -> list[
+        Machine | str | os.PathLike[str]]:
+    """One machine is a list of one."""
+    return [machines] if isinstance(machines, (Machine, str, os.PathLike)) else list(machines)
+
+
 def _text(value: Value) -> str:
     """As a description writes it. A text that stands alone is passed on as it is."""
+    if value is None:
+        raise TypeError("expected a text, a number, True or False, or a list of these, not None")
     return value if isinstance(value, str) else json.dumps(value if isinstance(value, (bool, int, float)) else list(value))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow
 
-from ._machine import Machine, found
+from ._machine import Machine, found, several
 from ._prediction import Prediction
 from ._trace import Trace
 from ._workload import Workload
@@ -56,8 +56,7 @@ def sweep(
     if isinstance(what, (str, os.PathLike)):
         what = Trace(what)
     trace = what._native if isinstance(what, Trace) else what._trace
-    several = [machines] if isinstance(machines, (Machine, str, os.PathLike)) else machines
-    each = [found(machine, trace) for machine in several]
+    each = [found(machine, trace) for machine in several(machines)]
     points = [
         Point(machine, strategy, combination, cpu_speed, ranks_per_node)
         for machine in each

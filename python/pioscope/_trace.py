@@ -10,7 +10,7 @@ import pyarrow
 
 from . import _native
 from ._explanation import Explanation
-from ._machine import Machine, found
+from ._machine import Machine, found, several
 from ._prediction import Hints, Prediction
 from ._words import html_of_pairs, seconds, shortened
 from ._workload import Workload, of_trace
@@ -134,6 +134,8 @@ class Trace:
         for name in partition_by:
             if name not in schema.names:
                 raise _native.Error(f"partition_by: no column {name!r}: expected some of {', '.join(schema.names)}")
+        if rows_per_file < 1:
+            raise _native.Error(f"rows_per_file: {rows_per_file}: expected at least 1")
         if os.path.isdir(folder) and os.listdir(folder):
             raise _native.Error(f"{os.fspath(folder)}: is not empty: expected a new folder")
         plain = (batch.cast(_plain_schema()) for batch in self.batches())
@@ -152,16 +154,18 @@ class Trace:
             max_rows_per_group=min(16 * _ROWS_PER_GROUP, rows_per_file),
         )
 
-    def explain(self, machines: Iterable[Machine | str | os.PathLike[str]] = ()) -> Explanation:
+    def explain(
+        self, machines: Machine | str | os.PathLike[str] | Iterable[Machine | str | os.PathLike[str]] = ()
+    ) -> Explanation:
         """Statistics of the trace, and the report.
 
-        machines are names of machines(), files, or Machines: what the findings' changes would gain there is predicted.
+        machines are one or several names of machines(), files, or Machines: what the findings' changes would gain there is predicted.
 
         >>> explanation = pioscope.open("run.pio").explain(["sp-argonne"])
         >>> explanation.operations.num_rows > 0
         True
         """
-        return Explanation(self._native.explain([found(machine, self._native)._native for machine in machines]))
+        return Explanation(self._native.explain([found(machine, self._native)._native for machine in several(machines)]))
 
     def workload(self) -> Workload:
         """The calls that the program made, ready to be predicted on any machine: many cases at once, or one by one."""

@@ -69,8 +69,12 @@ class Command(InFolder):
             quietly(pioscope.record, ["true"], output="true.pio", options=["--colour"])
         with self.assertRaisesRegex(pioscope.CommandError, "no-such-program"):
             quietly(pioscope.record, ["no-such-program"], output="no.pio")
+        with self.assertRaisesRegex(pioscope.CommandError, "pioscope record ended with exit code 1$"):
+            quietly(pioscope.record, ["false"], output="false.pio")
         with self.assertRaisesRegex(TypeError, "list of words"):
             pioscope.record("ls -l", output="ls.pio")
+        with self.assertRaisesRegex(TypeError, "list of words"):
+            pioscope.record(["true"], output="true.pio", options="--ranks 0")
 
     def test_the_command_must_be_there(self):
         with mock.patch.dict(os.environ, PIOSCOPE="/nowhere/pioscope"):

@@ -166,6 +166,9 @@ class Module(unittest.TestCase):
     def test_a_notebook_shows_the_report_and_its_figures(self):
         explanation = self.trace.explain()
         self.assertIn("<iframe srcdoc=", explanation._repr_html_())
+        # A figure is as high as its page; the report is not.
+        self.assertIn("onload=", next(iter(explanation.figures.values()))._repr_html_()[-200:])
+        self.assertNotIn("onload=", explanation._repr_html_()[-200:])
         self.assertIn("sizes", explanation.figures)
         for figure in explanation.figures.values():
             self.assertIn("&lt;svg", figure._repr_html_())
@@ -194,6 +197,13 @@ class Module(unittest.TestCase):
             self.trace.predict("no-such-machine")
         with self.assertRaisesRegex(pioscope.Error, "expected one of"):
             self.trace.predict("sp-argonne", strategy="fast")
+        with self.assertRaisesRegex(TypeError, "expected a machine, .* not 3"):
+            self.trace.predict(3)
+        with self.assertRaisesRegex(TypeError, "expected a text, .* not None"):
+            pioscope.machine("sp-argonne").with_({"storage.io.count": None})
+
+    def test_one_machine_is_a_list_of_one(self):
+        self.assertEqual(self.trace.explain("sp-argonne").gains, self.trace.explain(["sp-argonne"]).gains)
 
 
 if __name__ == "__main__":

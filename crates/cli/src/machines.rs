@@ -92,6 +92,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             note!("drew {topology} into {}", file.display());
         }
         What::Calibrate { folder, store, like, output, launch } => {
+            if store.is_none() {
+                let found = fs::metadata(&folder);
+                let found = found.with_context(|| format!("{}: no such folder", folder.display()))?;
+                ensure!(found.is_dir(), "{}: is no folder", folder.display());
+            }
             let is_kept = output.is_none();
             let output = output.map_or_else(|| kept_file(&folder, store.as_deref(), false), Ok)?;
             whole_file::check(&output)?;

@@ -187,6 +187,9 @@ fn write_dlio(trace: &Path, output: &Path) -> Result<()> {
     let written = WholeFile::create(output)?;
     write!(written.file(), "{training}").with_context(|| format!("cannot write {}", output.display()))?;
     written.keep()?;
+    for left_out in &training.left_out {
+        note!("{left_out}");
+    }
     note!("wrote {}", output.display());
     Ok(())
 }

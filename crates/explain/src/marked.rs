@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pio_trace::{Call, Event, Flags, HandleId, Layer, MarkNameId, Op, ProcessId, Tables, Target};
 
 use crate::call_sites::{CallSiteId, CallSiteStatistics, CallSites, Moved};
+use crate::loaders::Loaders;
 use crate::tally::{Seen, Tally};
 
 /// Numbers of a name that are kept apart; the others are in its sum.
@@ -20,11 +21,20 @@ const MOST_NAMES: usize = 256;
 /// Lines of the program that are kept apart within the phases of a number.
 const MOST_SITES: usize = 64;
 
+/// How names of the epochs of loaders begin.
+const OF_LOADERS: &str = "epoch, ";
+/// The name of those that a program marks itself.
+const OWN_EPOCHS: &str = "epoch";
+/// What names that say a loader's setting end in: their numbers are that.
+const SETTINGS: [&str; 2] = [", batch size", ", workers"];
+
 /// All phases and marks of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Marked {
     /// By name, in order of first use.
     pub names: Vec<MarkedName>,
+    /// Those that have epochs; where no loader marked any, the program itself with its phases or marks `epoch`.
+    pub loaders: Loaders,
 }
 
 /// All phases, or marks, of a name.
@@ -40,6 +50,13 @@ pub struct MarkedName {
     pub numbers: Vec<(u64, MarkedTime)>,
     /// Whether there are more numbers, of which only the sum is known.
     pub has_more: bool,
+}
+
+impl MarkedName {
+    /// Whether it says what a loader was told, and is no phase.
+    pub fn is_setting(&self) -> bool {
+        self.name.starts_with("loader ") && SETTINGS.iter().any(|setting| self.name.ends_with(setting))
+    }
 }
 
 /// Phases of a name, and what went on in them.
@@ -86,6 +103,13 @@ impl Marked {
     pub fn find(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|one| one.name == name)
     }
+
+    /// What a loader was told, such as its `batch size`; of its epochs, the name.
+    pub fn setting(&self, epochs: &str, setting: &str) -> Option<u64> {
+        let loader = epochs.strip_prefix(OF_LOADERS)?;
+        let found = self.find(&format!("{loader}, {setting}"))?;
+        self.names[found].numbers.first().map(|(number, _)| *number)
+    }
 }
 
 /// A phase that a process is in.
@@ -99,6 +123,8 @@ struct Current {
     end_ns: u64,
     /// How what comes next may end it earlier.
     until: Until,
+    /// The name of the innermost epoch that it began in, as long as that goes on.
+    epoch: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,6 +140,8 @@ enum Until {
 #[derive(Default)]
 struct Name {
     id: u32,
+    /// Whether its phases are the epochs that [`Loaders`] wants.
+    is_epoch: bool,
     processes: Vec<bool>,
     sum: MarkedTime,
     numbers: BTreeMap<u64, MarkedTime>,
@@ -133,6 +161,9 @@ pub(crate) struct Marks<'a> {
     /// By handle: whether its file was cold when it was opened, or goes past the page cache.
     cold: Vec<bool>,
     sites: CallSites,
+    loaders: Loaders,
+    /// Whether loaders have marked epochs; else those of the program are taken.
+    has_loaders: bool,
     last_ns: u64,
 }
 
@@ -148,6 +179,8 @@ impl<'a> Marks<'a> {
             chosen: Vec::new(),
             cold: vec![false; many(tables.handles.len())],
             sites: CallSites::default(),
+            loaders: Loaders::new(many(tables.processes.len())),
+            has_loaders: tables.mark_names.iter().any(|name| name.starts_with(OF_LOADERS)),
             last_ns: 0,
         }
     }
@@ -193,8 +226,15 @@ impl<'a> Marks<'a> {
             self.end(process, at, event.start_ns);
         }
         let end_ns = if until == Until::Told { event.end_ns() } else { self.process_end(process) };
+        let epoch = self.innermost(process);
+        if let Some(epoch) = epoch {
+            self.loaders.begin_within(epoch, name);
+        }
+        if self.names[name].is_epoch {
+            self.loaders.begin_epoch(name, event.process);
+        }
         let (thread, start_ns) = (event.thread, event.start_ns);
-        self.current[process].push(Current { name, number, thread, start_ns, end_ns, until });
+        self.current[process].push(Current { name, number, thread, start_ns, end_ns, until, epoch });
     }
 
     /// When a process ended, as far as that is known.
@@ -216,7 +256,16 @@ impl<'a> Marks<'a> {
         let phase = self.current[process].remove(at);
         let end_ns = if end_ns == u64::MAX { self.last_ns } else { end_ns };
         self.at(phase.name, phase.number, |time| time.add_phase(end_ns.saturating_sub(phase.start_ns)));
-        let others = std::mem::take(&mut self.current[process]);
+        let mut others = std::mem::take(&mut self.current[process]);
+        if let Some(epoch) = phase.epoch {
+            self.loaders.end_within(epoch, phase.name, end_ns.saturating_sub(phase.start_ns));
+        }
+        // The wait that brings the end of an epoch ends after it.
+        for inner in others[at..].iter_mut().filter(|_| self.names[phase.name].is_epoch) {
+            if inner.epoch.take_if(|epoch| *epoch == phase.name).is_some() {
+                self.loaders.end_within(phase.name, inner.name, end_ns.saturating_sub(inner.start_ns));
+            }
+        }
         for (place, other) in others.iter().enumerate().filter(|(_, other)| other.name != phase.name) {
             let (outer, inner) = if place < at { (other, &phase) } else { (&phase, other) };
             let within_ns = end_ns.min(other.end_ns).saturating_sub(inner.start_ns);
@@ -225,6 +274,12 @@ impl<'a> Marks<'a> {
             }
         }
         self.current[process] = others;
+    }
+
+    /// The name of the epoch that a process began last.
+    fn innermost(&self, process: usize) -> Option<usize> {
+        let mut names = self.current[process].iter().rev().map(|phase| phase.name);
+        names.find(|name| self.names[*name].is_epoch)
     }
 
     /// The first process that is in any phase.
@@ -251,6 +306,11 @@ impl<'a> Marks<'a> {
         }
         self.end_before(own, now_ns);
         let leader = self.leader(now_ns).filter(|leader| *leader != own);
+        match (self.innermost(own), leader.and_then(|leader| self.innermost(leader))) {
+            (Some(epoch), _) => self.loaders.add_own(epoch, event, self.tables),
+            (None, Some(epoch)) => self.loaders.add_for(epoch, event, self.tables),
+            (None, None) => {}
+        }
         let mut chosen = std::mem::take(&mut self.chosen);
         chosen.clear();
         for phase in &self.current[own] {
@@ -287,7 +347,10 @@ impl<'a> Marks<'a> {
         known.or_else(|| {
             (self.names.len() < MOST_NAMES).then(|| {
                 let processes = vec![false; self.tables.processes.len()];
-                self.names.push(Name { id: id.0, processes, ..Name::default() });
+                let name = self.tables.mark_names.get(id.index()).map_or("", String::as_str);
+                let is_epoch =
+                    if self.has_loaders { name.starts_with(OF_LOADERS) } else { name == OWN_EPOCHS };
+                self.names.push(Name { id: id.0, is_epoch, processes, ..Name::default() });
                 self.names.len() - 1
             })
         })
@@ -322,7 +385,8 @@ impl<'a> Marks<'a> {
             numbers: name.numbers.into_iter().collect(),
             has_more: name.has_more,
         });
-        (Marked { names: names.collect() }, self.sites.finish(tables))
+        let marked = Marked { names: names.collect(), loaders: self.loaders };
+        (marked, self.sites.finish(tables))
     }
 }
 

@@ -1,13 +1,18 @@
 //! A training program as DLIO's benchmark describes one: what is read in which batches, how long a step computes, what is
 //! saved.
 
-use std::collections::{BTreeMap, HashSet};
+mod reading;
+
+use std::collections::BTreeMap;
 use std::fmt;
 
-use pio_trace::ProcessId;
+use pio_trace::FileId;
 
-use crate::explanation::{Explanation, FileStatistics, ProcessStatistics};
-use crate::marked::MarkedName;
+use crate::explanation::{Explanation, FileStatistics};
+use reading::Reading;
+
+/// Files of samples.
+type Samples<'e> = BTreeMap<FileId, &'e FileStatistics>;
 
 /// What DLIO's benchmark needs to know of a training program, from its calls and its marks.
 ///
@@ -18,24 +23,46 @@ pub struct Training {
     pub name: String,
     /// Of the files that are read.
     pub format: &'static str,
-    /// Files that are read and never written, of the kind of which most is read.
-    pub files: u64,
-    /// Mean size of a sample in them; a file is one sample.
+    /// What is read to train.
+    pub set: DataSet,
+    /// What is read to evaluate, if anything is.
+    pub evaluation: Option<Evaluation>,
+    /// Mean size of a sample to train; a file is one sample.
     pub sample_bytes: u64,
     /// Standard deviation of that.
     pub sample_bytes_deviation: u64,
-    /// Samples in a batch of a process.
-    pub batch: u64,
-    /// Processes that read for each that computes; 0 if it reads by itself.
+    /// Processes that read for each that trains; 0 if it reads by itself.
     pub readers: u64,
-    /// Times that the files are read.
+    /// Times that the files are read to train.
     pub epochs: u64,
-    /// From the time at which a batch is there to the time at which the next is asked for, seconds.
-    pub computation_s: f64,
     /// Checkpoints, and the mean bytes of one.
     pub checkpoints: u64,
     /// See `checkpoints`.
     pub checkpoint_bytes: u64,
+    /// What the program does and the benchmark cannot be told, a sentence each.
+    pub left_out: Vec<String>,
+}
+
+/// Files that are read in batches.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataSet {
+    /// How many, of the kind of which most is read; they are never written.
+    pub files: u64,
+    /// Samples in a batch of a process.
+    pub batch: u64,
+    /// From the time at which a batch is there to the time at which the next is asked for, seconds.
+    pub computation_s: f64,
+}
+
+/// When and on what a program evaluates.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// What is read.
+    pub set: DataSet,
+    /// The epoch of training after which it is done first, from 1.
+    pub after_epoch: u64,
+    /// Epochs of training from one to the next.
+    pub epochs_between: u64,
 }
 
 /// Endings of files, and what DLIO calls them.
@@ -58,6 +85,9 @@ const FORMATS: [(&str, &str); 12] = [
 /// one for each part.
 const SAVES: [&str; 3] = ["torch.distributed.checkpoint.save", "safetensors.save_file", "torch.save"];
 
+/// Sizes that differ by more than this part are worth a word.
+const OTHER_SIZE: f64 = 0.1;
+
 /// The header of a file of NumPy, bytes.
 const NPY_HEADER_BYTES: u64 = 128;
 
@@ -67,46 +97,46 @@ impl Training {
     /// # Errors
     /// If it read no files of a kind that the benchmark has, or marked no wait for a batch: then what is missing.
     pub fn of(found: &Explanation) -> Result<Training, &'static str> {
-        let (format, files) = data_set(found).ok_or(
+        let (format, samples) = samples(found).ok_or(
             "no files of samples (expected files that are read and never written, and end in .npy, .npz, .h5, .hdf5, \
              .tfrecord, .csv, .jpg, .png or .bin)",
         )?;
-        let sizes: Vec<f64> = files.iter().map(|file| file.size_bytes as f64).collect();
-        let mean = sizes.iter().sum::<f64>() / sizes.len() as f64;
-        let variance = sizes.iter().map(|size| (size - mean).powi(2)).sum::<f64>() / sizes.len() as f64;
-        let header = if format == "npy" { NPY_HEADER_BYTES } else { 0 };
         let marked = &found.marked;
-        let wait = marked.find("batch wait").ok_or("no phase `batch wait` (see docs/training.md)")?;
-        let epochs = epochs(&marked.names);
-        let first = epochs.first().ok_or("no phase `epoch` (see docs/training.md)")?;
-        let processes = first.processes.len().max(1) as u64;
-        let iterators: u64 = epochs.iter().map(|name| name.sum.count).sum();
-        // The last wait of an iterator brings its end, no batch.
-        let batches = marked.names[wait].sum.count.saturating_sub(iterators).max(1);
-        let samples: u64 =
-            files.iter().map(|file| file.file_system.open.count.max(file.program.open.count)).sum();
-        let epoch_ns: u64 = epochs.iter().map(|name| name.sum.time_ns).fold(0, u64::saturating_add);
-        let save = SAVES.into_iter().find_map(|name| marked.find(name));
-        let not_computing = [Some(wait), marked.find("loader start"), save];
-        let other_ns = epochs
-            .iter()
-            .flat_map(|name| not_computing.iter().flatten().filter_map(|other| name.sum.within_ns.get(other)))
-            .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+        marked.find("batch wait").ok_or("no phase `batch wait` (see docs/training.md)")?;
+        let mut left_out = Vec::new();
+        let (train, evaluate) =
+            Reading::sets(found, &samples, &mut left_out).ok_or("no phase `epoch` (see docs/training.md)")?;
+        let (mean, deviation) = sizes(&train, &samples);
+        let header = if format == "npy" { NPY_HEADER_BYTES } else { 0 };
+        let readers = train.readers();
+        // The benchmark has one number for both.
+        if let Some(evaluate) = &evaluate {
+            if let Some(other) = evaluate.setting("workers").filter(|other| *other != readers) {
+                left_out.push(format!("evaluation has {other} workers, DLIO as many as training: {readers}"));
+            }
+            let (other, _) = sizes(evaluate, &samples);
+            if (other / mean - 1.0).abs() > OTHER_SIZE {
+                left_out.push(format!(
+                    "samples to evaluate have {other:.0} B, DLIO's as those to train: {mean:.0} B"
+                ));
+            }
+        }
         // All processes that save a checkpoint do it together.
-        let saves = save.map(|save| &marked.names[save]);
+        let saves = SAVES.into_iter().find_map(|name| marked.find(name)).map(|save| &marked.names[save]);
         let checkpoints = saves.map_or(0, |name| ratio(name.sum.count, name.processes.len() as u64).max(1));
+        let evaluation = evaluate.and_then(|set| set.evaluation(&train, &mut left_out));
         Ok(Training {
             name: name(found).to_owned(),
             format,
-            files: files.len() as u64,
+            set: train.data_set(),
+            evaluation,
             sample_bytes: (mean as u64).saturating_sub(header).max(1),
-            sample_bytes_deviation: variance.sqrt() as u64,
-            batch: ratio(samples, batches).max(1),
-            readers: readers(found, &epochs, epoch_ns / processes) / processes,
-            epochs: ratio(first.sum.count, processes).max(1),
-            computation_s: epoch_ns.saturating_sub(other_ns) as f64 / 1e9 / batches as f64,
+            sample_bytes_deviation: deviation as u64,
+            readers,
+            epochs: train.epochs(),
             checkpoints,
             checkpoint_bytes: saves.map_or(0, |name| name.sum.moved.written.bytes / checkpoints.max(1)),
+            left_out,
         })
     }
 }
@@ -121,48 +151,38 @@ fn name(found: &Explanation) -> &str {
         .unwrap_or_default()
 }
 
-/// The epochs of loaders; where there are none, those that the program marks itself.
-fn epochs(names: &[MarkedName]) -> Vec<&MarkedName> {
-    let of_loaders: Vec<&MarkedName> = names.iter().filter(|name| name.name.starts_with("epoch, ")).collect();
-    match of_loaders.is_empty() {
-        true => names.iter().filter(|name| name.name == "epoch").collect(),
-        false => of_loaders,
-    }
-}
-
 /// Rounded to the nearest.
 fn ratio(one: u64, other: u64) -> u64 {
     (one as f64 / other.max(1) as f64).round() as u64
 }
 
 /// The files of samples: of the kind of which most is read.
-fn data_set(found: &Explanation) -> Option<(&'static str, Vec<&FileStatistics>)> {
-    let mut kinds: BTreeMap<&'static str, Vec<&FileStatistics>> = BTreeMap::new();
+fn samples(found: &Explanation) -> Option<(&'static str, Samples<'_>)> {
+    let mut kinds: BTreeMap<&'static str, Samples<'_>> = BTreeMap::new();
     for file in &found.files {
         let ending = file.path.rsplit_once('.').map_or("", |(_, ending)| ending);
         let format = FORMATS.iter().find(|(known, _)| *known == ending);
         let is_written = file.file_system.write.count + file.program.write.count > 0;
         if let Some((_, format)) = format.filter(|_| !is_written && read_bytes(file) > 0) {
-            kinds.entry(format).or_default().push(file);
+            kinds.entry(format).or_default().insert(file.file, file);
         }
     }
     kinds
         .into_iter()
-        .max_by_key(|(_, files)| files.iter().map(|file| read_bytes(file)).fold(0, u64::saturating_add))
+        .max_by_key(|(_, files)| files.values().map(|file| read_bytes(file)).fold(0, u64::saturating_add))
+}
+
+/// The mean of the sizes of a set's files, and their standard deviation, bytes.
+fn sizes(set: &Reading<'_>, samples: &Samples<'_>) -> (f64, f64) {
+    let sizes = set.files.iter().filter_map(|file| samples.get(file)).map(|file| file.size_bytes as f64);
+    let files = set.files.len() as f64;
+    let mean = sizes.clone().sum::<f64>() / files;
+    let variance = sizes.map(|size| (size - mean).powi(2)).sum::<f64>() / files;
+    (mean, variance.sqrt())
 }
 
 fn read_bytes(file: &FileStatistics) -> u64 {
     file.file_system.read.bytes.max(file.program.read.bytes)
-}
-
-/// Processes that read at a time, beside those that compute, which have epochs.
-fn readers(found: &Explanation, epochs: &[&MarkedName], epoch_ns: u64) -> u64 {
-    let computing: HashSet<ProcessId> = epochs.iter().flat_map(|name| &name.processes).copied().collect();
-    let works = |process: &&ProcessStatistics| {
-        process.program.read.bytes > 0 && !computing.contains(&process.process)
-    };
-    let lives = found.processes.iter().filter(works).map(|process| process.lifetime_ns);
-    ratio(lives.fold(0, u64::saturating_add), epoch_ns)
 }
 
 impl fmt::Display for Training {
@@ -182,16 +202,29 @@ impl fmt::Display for Training {
         // Its loader for PyTorch does not read this format.
         let framework = if self.format == "tfrecord" { "tensorflow" } else { "pytorch" };
         writeln!(f, "\nframework: {framework}")?;
-        writeln!(f, "\nworkflow:\n  generate_data: False\n  train: True\n  checkpoint: {}", yes(saves))?;
+        writeln!(f, "\nworkflow:\n  generate_data: False\n  train: True")?;
+        writeln!(f, "  evaluation: {}\n  checkpoint: {}", yes(self.evaluation.is_some()), yes(saves))?;
         writeln!(f, "\ndataset:\n  data_folder: data/{name}\n  format: {}", self.format)?;
-        writeln!(f, "  num_files_train: {}\n  num_samples_per_file: 1", self.files)?;
+        writeln!(f, "  num_files_train: {}", self.set.files)?;
+        if let Some(evaluation) = &self.evaluation {
+            writeln!(f, "  num_files_eval: {}", evaluation.set.files)?;
+        }
+        writeln!(f, "  num_samples_per_file: 1")?;
         // Version 2.0.0 of the benchmark has other names than later ones, which ignore them.
         for key in ["record_length_bytes", "record_length"] {
             writeln!(f, "  {key}: {}\n  {key}_stdev: {}", self.sample_bytes, self.sample_bytes_deviation)?;
         }
-        writeln!(f, "\nreader:\n  data_loader: {framework}\n  batch_size: {}", self.batch)?;
+        writeln!(f, "\nreader:\n  data_loader: {framework}\n  batch_size: {}", self.set.batch)?;
+        if let Some(evaluation) = &self.evaluation {
+            writeln!(f, "  batch_size_eval: {}", evaluation.set.batch)?;
+        }
         writeln!(f, "  read_threads: {}\n  file_shuffle: seed\n  sample_shuffle: seed", self.readers)?;
-        writeln!(f, "\ntrain:\n  epochs: {}\n  computation_time: {:.6}", self.epochs, self.computation_s)?;
+        let computation_s = self.set.computation_s;
+        writeln!(f, "\ntrain:\n  epochs: {}\n  computation_time: {computation_s:.6}", self.epochs)?;
+        if let Some(Evaluation { set, after_epoch, epochs_between }) = &self.evaluation {
+            writeln!(f, "\nevaluation:\n  eval_time: {:.6}", set.computation_s)?;
+            writeln!(f, "  eval_after_epoch: {after_epoch}\n  epochs_between_evals: {epochs_between}")?;
+        }
         if saves {
             let between = (self.epochs / self.checkpoints).max(1);
             writeln!(f, "\ncheckpoint:\n  checkpoint_folder: checkpoints/{name}")?;

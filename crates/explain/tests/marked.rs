@@ -296,11 +296,11 @@ fn files_are_counted_by_file_system() {
 fn a_training_program_becomes_a_workload_of_dlio() {
     let training = Training::of(&explained()).expect("a training program");
     assert_eq!(training.name, "resnet");
-    assert_eq!((training.format, training.files, training.epochs), ("npy", 8, EPOCHS));
+    assert_eq!((training.format, training.set.files, training.epochs), ("npy", 8, EPOCHS));
     assert_eq!((training.sample_bytes, training.sample_bytes_deviation), (SAMPLE, 0));
-    assert_eq!((training.batch, training.readers), (2, 2));
+    assert_eq!((training.set.batch, training.readers), (2, 2));
     // 65 ms less five waits of 5 ms, for four batches.
-    assert!((training.computation_s - 0.010).abs() < 1e-9, "{training:?}");
+    assert!((training.set.computation_s - 0.010).abs() < 1e-9, "{training:?}");
     assert_eq!((training.checkpoints, training.checkpoint_bytes), (1, 5000));
     let text = training.to_string();
     for line in [
@@ -333,7 +333,7 @@ fn starting_workers_and_saving_is_no_computing_and_a_checkpoint_counts_once() {
     events.sort_by_key(|event| event.start_ns);
     let training = Training::of(&Explanation::of(&tables, events)).expect("a training program");
     // Of 40 ms in each of two epochs, 6 ms are none; there are four batches in each.
-    assert!((training.computation_s - 34e-3 / 4.0).abs() < 1e-9, "{training:?}");
+    assert!((training.set.computation_s - 34e-3 / 4.0).abs() < 1e-9, "{training:?}");
     assert_eq!((training.checkpoints, training.checkpoint_bytes), (3, 5000 / 3));
     assert_eq!((training.epochs, training.readers), (EPOCHS, 2));
     let text = training.to_string();

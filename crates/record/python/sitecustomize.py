@@ -131,12 +131,25 @@ def _wrap_loader(module):
     first_iter, first_next = loader.__iter__, iterator.__next__
     loaders, others = [], iter(range(1 << 62))
 
+    def say_settings(order, kept):
+        """Phases without length, whose numbers are what the loader was told."""
+        sampler = _attributes(kept.get("batch_sampler"))
+        settings = (
+            (b"batch size", kept.get("batch_size") or sampler.get("batch_size")),
+            (b"workers", kept.get("num_workers")),
+        )
+        for name, value in settings:
+            if type(value) is int and 0 <= value < 1 << 62:
+                _Phase(b"loader %d, %s" % (order, name), value).end()
+
     def name_of(self):
         kept = _attributes(self)
         known = kept.get("_pioscope_loader")
         if known is None:
             known = kept["_pioscope_loader"] = (len(loaders) + 1, iter(range(1 << 62)))
             loaders.append(known[0])
+            if known[0] <= _MOST_LOADERS:
+                say_settings(known[0], kept)
         order, epochs = known
         if order > _MOST_LOADERS:
             return b"epoch, other loaders", next(others)

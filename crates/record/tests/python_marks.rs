@@ -20,7 +20,8 @@ class _BaseDataLoaderIter:
         return self.left.pop(0)
     def __next__(self): return self._next_data()
 class DataLoader:
-    def __init__(self, items): self.items = items
+    def __init__(self, items, batch_size=None, sampler=None):
+        self.items, self.batch_size, self.num_workers, self.batch_sampler = items, batch_size, 2, sampler
     def __setattr__(self, name, value):
         if name.startswith("_pioscope"): raise ValueError(name)
         object.__setattr__(self, name, value)
@@ -35,7 +36,9 @@ from torch import save
 import safetensors.numpy
 print("path", any(".spool" in entry for entry in sys.path))
 print("site", getattr(sys.modules.get("sitecustomize"), "OWN", None))
-loader, check = data.DataLoader([1, 2, 3]), data.DataLoader([4])
+class Sampler:
+    def __init__(self, batch_size): self.batch_size = batch_size
+loader, check = data.DataLoader([1, 2, 3], 16), data.DataLoader([4], sampler=Sampler(20))
 print([list(loader), list(check), list(loader)])
 for item in loader: break
 child = os.fork()
@@ -181,6 +184,12 @@ fn epochs_waits_and_checkpoints_are_marked() {
     // All are ended, the one that was left early, too.
     assert_eq!(named("epoch, loader 1"), [(0, false), (1, false), (2, false)]);
     assert_eq!(named("epoch, loader 2"), [(0, false)]);
+    // Once, with what the loader was told, by way of a sampler of batches, too.
+    for (setting, number) in
+        [("1, batch size", 16), ("2, batch size", 20), ("1, workers", 2), ("2, workers", 2)]
+    {
+        assert_eq!(named(&format!("loader {setting}")), [(number, false)], "{setting}");
+    }
     let waits: Vec<u64> = named("batch wait").into_iter().map(|(number, _)| number).collect();
     assert_eq!(waits, [0, 1, 2, 3, 0, 1, 0, 1, 2, 3, 0]);
     assert_eq!(named("loader start"), [(0, false), (0, false), (1, false), (2, false)]);

@@ -273,7 +273,7 @@ fn filters(timeline: &Timeline, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn findings_of_counters(found: &Explanation) -> String {
-    format!("{}<p class=\"note\">{}</p>", findings::html(found), escape::prose(counted::NOT_SHOWN))
+    format!("{}<p class=\"note\">{}</p>", findings::html(found), escape::prose_with_code(counted::NOT_SHOWN))
 }
 
 fn summary_of_counters(found: &Explanation, counted: &Counted, out: &mut impl Write) -> io::Result<()> {

@@ -18,7 +18,7 @@ const SOURCES: &str = "Data come from storage if memory had less than half of th
 
 /// All names.
 pub(crate) fn names(found: &Explanation) -> Table {
-    let rows = found.marked.names.iter().map(|one| {
+    let rows = found.marked.names.iter().filter(|one| !one.is_setting()).map(|one| {
         let sum = &one.sum;
         let mean_ns = sum.time_ns as f64 / sum.count.max(1) as f64;
         let mut row = vec![
@@ -79,6 +79,13 @@ fn table_of(found: &Explanation, one: &MarkedName, limits: &Limits) -> Table {
     columns.extend(WITHIN.iter().take(within.len()));
     columns.extend(MOVED);
     columns.extend(has_sites.then_some("most I/O at"));
+    let settings = match ["batch size", "workers"].map(|setting| marked.setting(&one.name, setting)) {
+        [Some(batch), Some(workers)] => {
+            let workers = units::things(workers, "worker", "workers");
+            format!(" Batches of {}, by {workers}.", units::count(batch))
+        }
+        _ => String::new(),
+    };
     let parts: Vec<String> = within.iter().map(|(name, _)| part(&one.sum, *name)).collect();
     let more = match (one.numbers.len() - shown, one.has_more) {
         (0, false) => String::new(),
@@ -88,7 +95,7 @@ fn table_of(found: &Explanation, one: &MarkedName, limits: &Limits) -> Table {
     Table {
         title: format!("By {}", escape::shorten(&one.name, 24)),
         note: format!(
-            "Of {} in all: {}.{more}",
+            "Of {} in all: {}.{settings}{more}",
             units::time_s(of_each(one.sum.time_ns, &one.sum, one)),
             parts.join("; ")
         ),
@@ -133,6 +140,14 @@ mod tests {
 
     /// Three steps of 10 ms, of which the first waits for 2 ms, and the last for 6 ms.
     fn steps() -> Explanation {
+        explained(
+            &["step", "wait", "end"],
+            &[(0, 0, 0, 10), (1, 0, 1, 2), (0, 1, 10, 10), (0, 2, 20, 10), (1, 2, 21, 6), (2, 0, 29, 1)],
+        )
+    }
+
+    /// Phases, each by the place of its name, its number, start and time.
+    fn explained(names: &[&str], phases: &[(u32, u64, u64, u64)]) -> Explanation {
         let process = Process {
             rank: None,
             pid: 7,
@@ -143,23 +158,28 @@ mod tests {
         };
         let tables = Tables {
             processes: vec![process],
-            mark_names: ["step", "wait", "end"].map(String::from).into(),
+            mark_names: names.iter().map(|name| (*name).to_owned()).collect(),
             ..Tables::default()
         };
-        let phase = |name, number, start_ms, elapsed_ms| Event {
+        let phase = |&(name, number, start_ms, elapsed_ms): &(u32, u64, u64, u64)| Event {
             target: Target::Mark { name: MarkNameId(name), number },
             elapsed_ns: elapsed_ms * MS,
             ..Event::new(Call::Phase, ProcessId(0), start_ms * MS)
         };
-        let phases = [
-            phase(0, 0, 0, 10),
-            phase(1, 0, 1, 2),
-            phase(0, 1, 10, 10),
-            phase(0, 2, 20, 10),
-            phase(1, 2, 21, 6),
-            phase(2, 0, 29, 1),
-        ];
-        Explanation::of(&tables, phases)
+        Explanation::of(&tables, phases.iter().map(phase))
+    }
+
+    #[test]
+    fn what_a_loader_was_told_is_in_the_note_of_its_epochs() {
+        let found = explained(
+            &["loader 1, batch size", "loader 1, workers", "epoch, loader 1", "batch wait"],
+            &[(0, 16, 0, 0), (1, 1, 0, 0), (2, 0, 1, 10), (3, 0, 2, 5)],
+        );
+        let rows = names(&found).rows;
+        let named: Vec<&str> = rows.iter().map(|row| row[0].as_str()).collect();
+        assert_eq!(named, ["epoch, loader 1", "batch wait"]);
+        let tables = numbers(&found, &Limits { rows: 10, path: 40, wide: true });
+        assert_eq!(tables[0].note, "Of 10 ms in all: batch wait 5 ms, 50 %. Batches of 16, by 1 worker.");
     }
 
     #[test]

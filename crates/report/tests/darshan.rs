@@ -101,6 +101,7 @@ fn counters_alone() {
     {
         assert!(page.contains(part), "{part}");
     }
+    assert!(page.contains("<code>pioscope record</code> does, and Darshan"), "the note has a command");
 }
 
 /// Files of one rank each, on a target each: that of target 3 is ten times slower.

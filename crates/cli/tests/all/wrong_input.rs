@@ -314,6 +314,14 @@ fn outputs_are_looked_at_before_the_work() {
         assert_eq!(found.out, "");
     }
     place.pioscope(["machines", "calibrate", "-o", "no/m.toml"]).fails_with("no/m.toml: cannot create");
+    // Before minutes of measuring.
+    fs::write(place.join("file"), "").unwrap();
+    place
+        .pioscope(["machines", "calibrate", "-o", "m.toml", "--folder", "file"])
+        .fails_with("file: is no folder");
+    place
+        .pioscope(["machines", "calibrate", "-o", "m.toml", "--folder", "none"])
+        .fails_with("none: no such folder");
     place.pioscope(["workload", "ior-easy", "-o", "no/w.pio"]).fails_with("no/w.pio: cannot create");
 }
 
