@@ -41,6 +41,7 @@ TITLES = {
     "report": "The page of a large trace",
     "traces": "Size and speed of traces",
     "width": "Merging the spools of many processes",
+    "choices": "What the automatic choice loses on wide nodes",
     "wide-jobs": "Opening, views and small writes of many ranks",
     "baylor": "Baylor, Benveniste and Hsu 1995",
     "coll": "Coll, Petrini, Frachtenberg and Hoisie 2003",
@@ -66,30 +67,31 @@ def main():
 
 
 @contextlib.contextmanager
-def page(name, command=None, wanted=True):
-    """What is printed within also becomes the page, if that is wanted and nothing fails."""
+def page(name, command=None, wanted=True, mpis=None):
+    """What is printed within also becomes the page, if that is wanted and nothing fails. Names the MPI on the PATH, if not those
+    that were measured."""
     if not wanted:
         yield
         return
     printed = Both(sys.stdout)
     with contextlib.redirect_stdout(printed):
         yield
-    write(name, command or this_command(), printed.text())
+    write(name, command or this_command(), printed.text(), mpis)
 
 
-def write(name, command, printed):
+def write(name, command, printed, mpis=None):
     """Writes a page of what a command printed on this machine."""
     today = datetime.date.today().isoformat()
     text = f"# {TITLES[name]}\n\nWritten by `{command}`; run it again to write this page anew.\n\n"
-    text += "".join(f"- {what}: {value}\n" for what, value in {**machine(), "date": today}.items())
+    text += "".join(f"- {what}: {value}\n" for what, value in {**machine(mpis), "date": today}.items())
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.md").write_text(f"{text}\n```text\n{printed.strip()}\n```\n")
 
 
-def machine():
+def machine(mpis=None):
     """What a reader must know of the place of a measurement."""
     return {"processor": f"{len(os.sched_getaffinity(0))} × {processor()}", "kernel": f"Linux {platform.release()}",
-            "MPI": mpi(), "commit": commit()}
+            "MPI": mpis or mpi(), "commit": commit()}
 
 
 def processor():
@@ -97,12 +99,14 @@ def processor():
     return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
-def mpi():
-    if shutil.which("mpiexec") is None:
+def mpi(path=None):
+    """The MPI whose mpiexec is first on a PATH."""
+    launcher = shutil.which("mpiexec", path=path)
+    if launcher is None:
         return "none"
-    lines = subprocess.run(["mpiexec", "--version"], capture_output=True, text=True).stdout.strip().splitlines()
+    lines = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout.strip().splitlines()
     version = next((line.split(":")[-1].strip() for line in lines if "Version" in line), lines[0] if lines else "unknown")
-    return f"MPICH {version}" if version[:1].isdigit() else version
+    return f"MPICH {version}" if version[:1].isdigit() else version.replace("mpiexec (Open MPI)", "Open MPI")
 
 
 def commit():

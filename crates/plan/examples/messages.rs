@@ -12,7 +12,7 @@ use std::process::Command;
 use pio_layout::{Datatype, LayoutError, View};
 use pio_plan::{
     Access, Action, Context, Describe, Direction, Event, Gaps, Group, Hints, Io, Message, Nodes, Rank, Site,
-    StateMachine, Strategy, ToldViews, Via, Views,
+    StateMachine, Strategy, ToldViews, Tree, Via, Views,
 };
 
 const RANKS_PER_NODE: u32 = 128;
@@ -191,19 +191,24 @@ pub(crate) fn main() -> Result<(), Box<dyn Error>> {
         "One collective write, {PIECES} pieces of {PIECE_BYTES} bytes a rank, {RANKS_PER_NODE} ranks a node; a second one after it."
     );
     println!(
-        "Of a rank, most (mean): messages of descriptions, their bytes, messages with data, and those at the end."
+        "Of a rank, most (mean): messages of descriptions, their bytes, messages with data, and those at the end; partners,"
+    );
+    println!(
+        "with which it exchanges data. The sums of descriptions are up to 2 log2 P of its messages: log."
     );
     println!("Steps: messages that waited for each other. Memory: of all that a rank keeps in both, KiB.\n");
     println!(
-        "{:<11} {:<10} {:<12} {:>6} {:>6} {:>13} {:>15} {:>10} {:>11} {:>6} {:>7}",
+        "{:<11} {:<10} {:<12} {:>6} {:>6} {:>3} {:>13} {:>15} {:>10} {:>11} {:>11} {:>6} {:>7}",
         "pattern",
         "strategy",
         "pio_describe",
         "ranks",
         "write",
+        "log",
         "describing",
         "bytes",
         "data",
+        "partners",
         "end",
         "steps",
         "memory"
@@ -234,15 +239,17 @@ fn print(
             format!("{most} ({mean:.0})")
         };
         println!(
-            "{:<11} {:<10} {:<12} {:>6} {:>6} {:>13} {:>15} {:>10} {:>11} {:>6} {:>7.1}",
+            "{:<11} {:<10} {:<12} {:>6} {:>6} {:>3} {:>13} {:>15} {:>10} {:>11} {:>11} {:>6} {:>7.1}",
             format!("{pattern:?}").to_lowercase(),
             strategy.name(),
             describe.map_or("", Describe::name),
             ranks,
             number,
+            2 * Tree::depth(ranks),
             cell(|sent| sent.describing),
             cell(|sent| sent.bytes),
             cell(|sent| sent.data),
+            cell(|sent| sent.partners),
             cell(|sent| sent.ends),
             job.steps,
             memory

@@ -31,11 +31,16 @@ pub(crate) use to_all::part_of;
 /// messages are twice as many.
 const RANKS_TO_ALL: u32 = 8;
 
+/// Whether ranks are so few that each best says what it has to say to every other, in one step; more talk through a [tree](crate::tree).
+pub(crate) fn are_few(ranks: u32) -> bool {
+    ranks <= RANKS_TO_ALL
+}
+
 /// Whether the ranks describe their accesses to all others, not to aggregators alone.
 pub(crate) fn are_told_to_all(hints: &Hints, ranks: u32) -> bool {
     match hints.describe {
         Some(describe) => describe == Describe::All,
-        None => ranks <= RANKS_TO_ALL,
+        None => are_few(ranks),
     }
 }
 

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::access::Rank;
-use crate::hints::Describe;
+use crate::cost::Terms;
+use crate::hints::{Describe, Hints};
 use crate::nodes::Nodes;
 use crate::operation::Operation;
-use crate::site::Context;
 
 /// The leaders of a group of ranks.
 #[derive(Clone, Debug)]
@@ -18,6 +18,17 @@ pub struct Leaders {
     leaders: Arc<[Rank]>,
     /// Ranks of the leader that speaks for most, itself included.
     most: u32,
+}
+
+/// How ranks are dealt out to leaders: what an operation through them is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Teams {
+    /// Leaders, each of which has a team.
+    pub leaders: u32,
+    /// Ranks of the largest team, its leader included.
+    pub most: u32,
+    /// Whether the user asks for leaders, whatever that costs.
+    pub are_asked_for: bool,
 }
 
 /// Of one rank: who speaks for it, and for whom it speaks.
@@ -73,15 +84,25 @@ impl Leaders {
         Team { leader: rank, members: before.iter().chain(behind).copied().collect() }
     }
 
+    /// How the ranks are dealt out to them.
+    pub fn teams(&self, hints: &Hints) -> Teams {
+        Teams {
+            leaders: self.leaders.len() as u32,
+            most: self.most,
+            are_asked_for: hints.describe == Some(Describe::Leaders),
+        }
+    }
+}
+
+impl Teams {
     /// Whether leaders are to speak for the others in an operation in which data are exchanged: where what a rank has for an
     /// aggregator costs less to copy twice more than to send by itself, and what a leader has of its team fits a buffer. All
-    /// ranks say the same.
-    pub(crate) fn are_worth_it(&self, operation: &Operation, context: &Context, buffer_size: u64) -> bool {
+    /// ranks say the same; and so does the cost model, by which they choose.
+    pub(crate) fn are_worth_it(self, operation: &Operation, buffer_size: u64, terms: &Terms) -> bool {
         let fits = operation.most_bytes.saturating_mul(u64::from(self.most)) <= buffer_size;
-        let pairs = u64::from(operation.busy.max(1)) * self.leaders.len() as u64;
-        let copying_s = 2.0 * operation.bytes as f64 / pairs as f64 / context.terms.copy_bytes_per_s;
-        let is_asked_for = context.hints.describe == Some(Describe::Leaders);
-        fits && (is_asked_for || copying_s < context.terms.message_s)
+        let pairs = u64::from(operation.busy.max(1)) * u64::from(self.leaders.max(1));
+        let copying_s = 2.0 * operation.bytes as f64 / pairs as f64 / terms.copy_bytes_per_s;
+        fits && (self.are_asked_for || copying_s < terms.message_s)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A collective operation in a few sums: what it is judged by.
 
 use crate::access::Direction;
+use crate::leaders::Teams;
 use crate::message::Description;
 
 /// A collective operation, as sums over its ranks.
@@ -57,6 +58,27 @@ impl Operation {
             spans: sum(&mut busy.iter().map(span)),
             most_span: most(&mut busy.iter().map(span)),
             is_interleaved: busy.windows(2).any(|pair| pair[1].bounds.start < pair[0].bounds.end),
+        }
+    }
+
+    /// The operation that leaders carry out for all, as far as sums tell. Where no byte is left out, neighbours' pieces lie side by
+    /// side, and become one: neighbours mostly are on one node.
+    pub(crate) fn among(&self, teams: Teams) -> Operation {
+        let most = u64::from(teams.most.max(1));
+        let joined = if self.is_dense() { most } else { 1 };
+        let pieces = self.pieces.div_ceil(joined);
+        // Each leader's span is that of all its team; those of ranks that overlap are about the same.
+        let spans = (self.spans / most).max(self.span.min(self.spans));
+        let most_span = self.most_span.saturating_mul(most).min(self.span);
+        Operation {
+            ranks: teams.leaders,
+            busy: self.busy.min(teams.leaders),
+            most_bytes: self.most_bytes.saturating_mul(most).min(self.bytes),
+            pieces,
+            most_pieces: self.most_pieces.saturating_mul(most).div_ceil(joined).min(pieces),
+            spans,
+            most_span,
+            ..self.clone()
         }
     }
 

@@ -15,21 +15,22 @@ use crate::access::{Group, Rank};
 
 /// Where a rank is in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tree(Group);
+pub struct Tree(Group);
 
 impl Tree {
-    pub(crate) fn of(group: Group) -> Tree {
+    /// That of a rank.
+    pub fn of(group: Group) -> Tree {
         Tree(group)
     }
 
     /// The next rank on the way to rank 0, which has none.
-    pub(crate) fn parent(self) -> Option<Rank> {
+    pub fn parent(self) -> Option<Rank> {
         let rank = self.0.rank.0;
         (rank > 0).then(|| Rank(rank & (rank - 1)))
     }
 
     /// Those whose parent this rank is, ascending: the last has most ranks below it, and is told first of what goes down.
-    pub(crate) fn children(self) -> impl DoubleEndedIterator<Item = Rank> {
+    pub fn children(self) -> impl DoubleEndedIterator<Item = Rank> {
         let Group { rank: Rank(rank), ranks } = self.0;
         let bits = if rank == 0 { u32::BITS } else { rank.trailing_zeros() };
         (0..bits)
@@ -39,13 +40,13 @@ impl Tree {
     }
 
     /// The child with all that are below it.
-    pub(crate) fn below(self, child: Rank) -> Range<u32> {
+    pub fn below(self, child: Rank) -> Range<u32> {
         let end = child.0.saturating_add(1 << child.0.trailing_zeros().min(u32::BITS - 1));
         child.0..end.min(self.0.ranks)
     }
 
     /// Steps from rank 0 to the rank that is furthest from it.
-    pub(crate) fn depth(ranks: u32) -> u32 {
+    pub fn depth(ranks: u32) -> u32 {
         u32::BITS - ranks.saturating_sub(1).leading_zeros()
     }
 }

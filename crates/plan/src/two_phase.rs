@@ -193,7 +193,11 @@ impl TwoPhase {
         }
         if let Some(context) = &self.led
             && let Some(leaders) = &context.leaders
-            && leaders.are_worth_it(&operation, context, self.domains.buffer_size())
+            && leaders.teams(&context.hints).are_worth_it(
+                &operation,
+                self.domains.buffer_size(),
+                &context.terms,
+            )
         {
             let (group, direction) = (self.group, self.direction);
             let heard = self.descriptions.hand_over();

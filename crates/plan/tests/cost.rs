@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 
 use pio_plan::cost::{Estimate, Operation, Part, Setting, Terms, choose, estimate, possible};
-use pio_plan::{Description, Direction, Guard, Hints, Site, Strategy, Via, Views};
+use pio_plan::{Describe, Description, Direction, Guard, Hints, Nodes, Site, Strategy, Via, Views};
 use proptest::prelude::*;
 
 /// Ranks that own every P-th of `pieces` pieces each.
@@ -230,6 +230,55 @@ fn what_was_told_already_costs_nothing_again() {
         |setting| estimate(Strategy::TwoPhase, &operation, setting, &Terms::MEASURED).unwrap().seconds();
     let saved = time(&setting(0, 8)) - time(&described);
     assert!((saved - 7.0 * Terms::MEASURED.message_s).abs() < 1e-12);
+}
+
+/// Ranks on nodes of 128, which reach the file through the kernel.
+fn on_nodes(ranks: u32, describe: Option<Describe>) -> Setting {
+    let nodes = Some(Nodes::of((0..ranks).map(|rank| rank / 128)).into());
+    let site = Site { ranks, nodes, processors: ranks, via: Via::Kernel, terms: Default::default() };
+    let hints = Hints { describe, ..Hints::default() };
+    Setting::of(&site.context(&Views::WHOLE, &hints, Direction::Write), Direction::Write, ranks)
+}
+
+#[test]
+fn leaders_that_speak_for_their_nodes_are_estimated_so() {
+    let of = |part, ranks, describe, bytes| {
+        let operation = interleaved(Direction::Write, ranks, 64, bytes);
+        let setting = on_nodes(ranks as u32, describe);
+        let parts = estimate(Strategy::TwoPhase, &operation, &setting, &Terms::MEASURED).unwrap().parts;
+        parts.iter().find(|(known, _)| *known == part).unwrap().1
+    };
+    let messages = |seconds: f64| (seconds / Terms::MEASURED.message_s).round() as u32;
+    let describing = |ranks, describe, bytes| messages(of(Part::Describe, ranks, describe, bytes));
+    // A sum over the ranks; a leader hears 127 others and answers them; and the 8 leaders describe theirs to each other.
+    assert_eq!(describing(1024, None, 40), 20 + 2 * 127 + 7);
+    // 32 leaders add up what they have, and who has it, and all have something for each, itself counted.
+    assert_eq!(describing(4096, None, 40), 24 + 2 * 127 + 10 + 10 + 32);
+    // To write, 127 put their data there and hear that they are written; the leaders exchange them in one round.
+    let bytes = 64.0 * 40.0 * 128.0;
+    let moving = bytes * 7.0 / 8.0 / Terms::MEASURED.network_bytes_per_s;
+    assert_eq!(messages(of(Part::Exchange, 1024, None, 40) - moving), 2 * 127 + 7);
+    // Without leaders each rank describes its access to the 8 aggregators, of which each hears of all.
+    assert_eq!(describing(1024, Some(Describe::Aggregators), 40), 20 + 20 + 1023);
+    // Nor do they speak for ranks that have much.
+    assert_eq!(describing(1024, None, 4000), 20 + 20 + 1023);
+}
+
+#[test]
+fn who_has_a_part_of_the_file_has_few_partners() {
+    let ranks = 4096_u64;
+    let description = |rank: u64| {
+        let bounds = rank * 12_800_000..rank * 12_800_000 + 12_700_000;
+        Description { bytes: 64 * 100_000, pieces: 64, bounds, waited_us: 0, access: None }
+    };
+    let operation = Operation::of(Direction::Read, 4096, &(0..ranks).map(description).collect::<Vec<_>>());
+    // Strips are known: what is large is exchanged, too.
+    let setting = Setting { strips_are_known: true, ..on_nodes(4096, None) };
+    let parts = estimate(Strategy::TwoPhase, &operation, &setting, &Terms::MEASURED).unwrap().parts;
+    let describing = parts.iter().find(|(part, _)| *part == Part::Describe).unwrap().1;
+    // 32 aggregators have 128 ranks each in their domains, and some that reach into the next.
+    let partners = describing / Terms::MEASURED.message_s - 24.0 - 24.0;
+    assert!((128.0..=256.0).contains(&partners), "{partners}");
 }
 
 #[test]

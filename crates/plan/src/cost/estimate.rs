@@ -5,6 +5,7 @@ use crate::cost::setting::Setting;
 use crate::cost::terms::Terms;
 use crate::direct::is_direct;
 use crate::guard::Guard;
+use crate::leaders::Teams;
 use crate::operation::Operation;
 use crate::sieving::are_far_apart;
 use crate::strategy::Strategy;
@@ -229,23 +230,61 @@ impl Sum<'_> {
         }
     }
 
-    /// Descriptions, unless views are known to all; then windows of the file domains, exchanged and accessed in turn.
+    /// Descriptions, unless views are known to all; then each rank for itself, through leaders, or by an exchange: as two-phase
+    /// decides it.
     fn two_phase(&mut self, describes: bool) {
-        let operation = self.operation;
-        let ranks = u64::from(operation.ranks);
+        let (operation, setting) = (self.operation, self.setting);
         self.describe(describes);
-        if is_direct(operation, self.setting.strips_are_known) {
+        if is_direct(operation, setting.strips_are_known) {
             return self.independent();
         }
-        let aggregators = u64::from(self.setting.aggregators.max(1));
-        if !self.setting.described_to_all {
-            self.describe_to_aggregators();
+        let worth = |teams: &Teams| teams.are_worth_it(operation, setting.collective_buffer, self.terms);
+        match setting.teams.filter(worth) {
+            Some(teams) => self.through_leaders(teams),
+            None => self.exchange(),
         }
+    }
+
+    /// Members describe their accesses to their leader and hear where their data belong; data go to it, or come from it; and who
+    /// wrote hears that they are written. Between, the leaders carry out an operation of their own.
+    fn through_leaders(&mut self, teams: Teams) {
+        let operation = self.operation;
+        let members = u64::from(teams.most.saturating_sub(1));
+        let (saying, all) = (2 * members, 2 * u64::from(operation.ranks.saturating_sub(teams.leaders)));
+        self.add(Part::Describe, saying as f64 * self.terms.message_s);
+        let endings = if operation.direction == Direction::Write { members } else { 0 };
+        self.add(Part::Exchange, (members + endings) as f64 * self.terms.message_s);
+        self.wire(all.saturating_mul(REQUEST_BYTES));
+        let among = operation.among(teams);
+        // Pieces of ranks that overlap take turns in what is gathered; of others, each has one run of it.
+        let scattered = if operation.is_interleaved { operation.most_pieces } else { 1 };
+        let gathered = scattered.saturating_mul(teams.most.into());
+        self.arrange(teams.leaders.into(), gathered, among.most_bytes);
+        let setting = self.setting.among(teams);
+        let (terms, parts) = (self.terms, Vec::new());
+        let mut leaders = Sum { operation: &among, setting: &setting, terms, parts, wire_bytes: 0 };
+        leaders.two_phase(true);
+        let Sum { parts, wire_bytes, .. } = leaders;
+        parts.into_iter().for_each(|(part, seconds)| self.add(part, seconds));
+        self.wire(wire_bytes);
+    }
+
+    /// Windows of the file domains, exchanged and accessed in turn.
+    fn exchange(&mut self) {
+        let operation = self.operation;
+        let ranks = u64::from(operation.ranks);
+        let aggregators = u64::from(self.setting.aggregators.max(1));
         let domain = operation.span.div_ceil(aggregators);
         let rounds = domain.div_ceil(self.setting.collective_buffer).max(1);
+        let turns_s = self.terms.turns_s(operation.ranks, self.setting.processors);
+        let messages = if self.setting.described_to_all {
+            rounds as f64 * self.terms.talk_s(operation.ranks, self.setting.processors)
+        } else {
+            self.describe_to_aggregators();
+            self.data_messages(rounds) * self.terms.saying_one_s(operation.ranks) + rounds as f64 * turns_s
+        };
         // Of what a rank has, and of what an aggregator takes, the part that is not its own.
         let others = (ranks - 1) as f64 / ranks as f64;
-        let messages = rounds as f64 * self.terms.talk_s(operation.ranks, self.setting.processors);
         if self.setting.shared_memory {
             // Every rank puts its own pieces in place, or picks them out: there is no other way for them to go.
             self.arrange(u64::from(operation.busy), operation.most_pieces, operation.most_bytes);
@@ -274,6 +313,32 @@ impl Sum<'_> {
         self.request(&windows);
     }
 
+    /// Messages of the rank or aggregator that has most, where ranks talk only to those with whom they have data: data, and a word of
+    /// the aggregator for each window beyond the first two. Where gaps are left, all end together; other acknowledgements nobody
+    /// answers.
+    fn data_messages(&self, rounds: u64) -> f64 {
+        let operation = self.operation;
+        let aggregators = u64::from(self.setting.aggregators.max(1));
+        let of_windows = self.busiest(rounds.saturating_mul(aggregators));
+        let granted = of_windows * rounds.saturating_sub(2) as f64 / rounds as f64;
+        let ends_together = operation.direction == Direction::Write && !operation.is_dense();
+        let ends = if ends_together { 2 * Tree::depth(operation.ranks) } else { 0 };
+        of_windows + granted + f64::from(ends)
+    }
+
+    /// Of so many equal parts of the span, dealt out to the aggregators: in how many the rank with most has data, or how many ranks
+    /// have data in those of an aggregator, whichever is more.
+    fn busiest(&self, parts: u64) -> f64 {
+        let operation = self.operation;
+        let (parts, aggregators) = (parts as f64, f64::from(self.setting.aggregators.max(1)));
+        let parts_in = |bytes: u64| bytes as f64 * parts / operation.span.max(1) as f64;
+        // No more than its pieces reach, however far they are from each other.
+        let reached = operation.most_pieces as f64 + parts_in(operation.most_bytes);
+        let touched = (parts_in(operation.most_span) + 1.0).min(reached).min(parts);
+        let heard = f64::from(operation.busy) * touched / aggregators;
+        touched.max(heard.min(f64::from(operation.ranks - 1) * parts / aggregators))
+    }
+
     /// What ranks say until each knows what all access together.
     fn describe(&mut self, with_views: bool) {
         let ranks = u64::from(self.operation.ranks);
@@ -294,14 +359,10 @@ impl Sum<'_> {
     /// is done last.
     fn describe_to_aggregators(&mut self) {
         self.add_up();
-        let operation = self.operation;
         let aggregators = u64::from(self.setting.aggregators.max(1));
-        let domain = operation.span.div_ceil(aggregators).max(1);
-        let touched = operation.most_span.div_ceil(domain).saturating_add(1).min(aggregators);
-        let said = u64::from(operation.busy).saturating_mul(touched);
-        let heard = said.div_ceil(aggregators).min(u64::from(operation.ranks - 1));
-        self.add(Part::Describe, touched.max(heard) as f64 * self.terms.message_s);
-        self.wire(said.saturating_mul(REQUEST_BYTES));
+        let most = self.busiest(aggregators);
+        self.add(Part::Describe, most * self.terms.message_s);
+        self.wire(((most * aggregators as f64) as u64).saturating_mul(REQUEST_BYTES));
     }
 
     /// A sum goes up the tree of ranks and comes down.

@@ -1,9 +1,10 @@
 //! Where an operation goes, and what the strategies were told.
 
 use crate::access::Direction;
-use crate::descriptions::are_told_to_all;
+use crate::descriptions::{are_few, are_told_to_all};
 use crate::domain::Domains;
 use crate::guard::Guard;
+use crate::leaders::Teams;
 use crate::list::EXTENTS;
 use crate::site::Context;
 
@@ -34,6 +35,8 @@ pub struct Setting {
     pub shared_memory: bool,
     /// Whether the ranks describe their accesses to all others, not to aggregators alone.
     pub described_to_all: bool,
+    /// How ranks are dealt out to leaders, if there are such that may speak for them.
+    pub teams: Option<Teams>,
     /// Whether every rank knows what all access together already: to choose, for example.
     pub described: bool,
     /// Seconds that ranks which exchange data are to wait for those that come late; none if nobody knows.
@@ -47,21 +50,35 @@ impl Setting {
     /// As `context` has it, for so many ranks; nothing described yet.
     pub fn of(context: &Context, direction: Direction, ranks: u32) -> Setting {
         let hints = &context.hints;
+        let domains = Domains::new(context, ranks);
         Setting {
             servers: context.servers,
             strip: hints.striping_unit.unwrap_or(Setting::STRIP).max(1),
-            strips_are_known: Domains::new(context, ranks).are_aligned(),
+            strips_are_known: domains.are_aligned(),
             processors: context.processors.max(1),
             aggregators: hints.aggregators(ranks),
-            collective_buffer: hints.buffer_size().max(1),
+            collective_buffer: domains.buffer_size(),
             sieve_buffer: hints.sieve_size(direction).max(1),
             list_extents: EXTENTS as u64,
             views: context.views.is_some(),
             guard: if context.servers == 0 { context.guard_of(direction) } else { Guard::Open },
             shared_memory: context.shared_memory,
             described_to_all: are_told_to_all(hints, ranks),
+            teams: context.leaders.as_ref().map(|leaders| leaders.teams(hints)),
             described: false,
             waits_s: None,
+        }
+    }
+
+    /// That of the operation that leaders carry out: all of them aggregate, and nothing is described yet.
+    pub(super) fn among(&self, teams: Teams) -> Setting {
+        Setting {
+            aggregators: teams.leaders,
+            views: false,
+            described_to_all: are_few(teams.leaders),
+            teams: None,
+            described: false,
+            ..self.clone()
         }
     }
 }

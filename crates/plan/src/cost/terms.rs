@@ -114,6 +114,11 @@ impl Terms {
         self.saying_s(ranks) + self.turns_s(ranks, processors)
     }
 
+    /// Seconds of a message where so many ranks say something to each other.
+    pub(super) fn saying_one_s(&self, ranks: u32) -> f64 {
+        self.saying_s(ranks) / f64::from(ranks.saturating_sub(1).max(1))
+    }
+
     /// Seconds that the last of so many ranks waits for its turn on so many processors.
     pub fn turns_s(&self, ranks: u32, processors: u32) -> f64 {
         let before = (f64::from(ranks) / f64::from(processors.max(1)) - 1.0).max(0.0);
