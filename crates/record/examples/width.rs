@@ -1,5 +1,6 @@
 //! What a wide job takes: writes the spools of a job of many ranks that all do the same (default 10 000 ranks of 1000 calls, on
 //! nodes of 128) to a temporary folder, makes one trace of them, and prints the CPU time, the memory and the bytes that this took.
+//! The same job with times that are all alike says how many of the bytes tell what the ranks did, and how many when.
 //!
 //! `cargo run --release -p pio-record --example width [RANKS] [CALLS] [TRACE]`; the trace is kept if it is named.
 
@@ -24,44 +25,69 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let trace = arguments.next().map_or(folder.path().join("wide.pio"), PathBuf::from);
     let spools = folder.path().join("spools");
-    fs::create_dir(&spools)?;
-    let mut spool_bytes = 0;
-    for rank in 0..ranks {
-        let spool = spool(rank as u32, ranks, calls);
-        spool_bytes += spool.len() as u64;
-        fs::write(spools.join(format!("node{:05}-{rank}-1.spool", rank as u32 / RANKS_OF_NODE)), spool)?;
-    }
+    let spool_bytes = write_spools(&spools, ranks, calls, Times::OfTheirOwn)?;
     let before_s = cpu_s();
-    let summary = collect_with(&spools, &trace, "wide", &Settings::default())?;
-    let used_s = cpu_s() - before_s;
-    assert_eq!((summary.events, summary.problems()), (ranks * calls, Vec::<String>::new()));
-    let bytes = fs::metadata(&trace)?.len();
-    let one = of_one_rank(&folder.path().join("one"), calls)?;
+    let bytes = merged(&spools, &trace, ranks * calls)?;
+    let (used_s, most_kib) = (cpu_s() - before_s, most_memory_kib()?);
+    let alike = |name: &str, ranks| -> Result<u64, Box<dyn std::error::Error>> {
+        let spools = folder.path().join(name);
+        write_spools(&spools, ranks, calls, Times::Alike)?;
+        merged(&spools, &folder.path().join(format!("{name}.pio")), ranks * calls)
+    };
+    let (did, one) = (alike("alike", ranks)?, alike("one", 1)?);
     println!(
         "{ranks} ranks of {calls} calls, spools of {:.0} MB: merged in {used_s:.1} s of CPU, with {} MiB at \
-         most; a trace of {:.1} MB, {:.2} bytes a call (one rank alone: {:.1} kB)",
+         most; a trace of {:.1} MB, {:.2} bytes a call",
         spool_bytes as f64 / 1e6,
-        most_memory_kib()? / 1024,
+        most_kib / 1024,
         bytes as f64 / 1e6,
         bytes as f64 / (ranks * calls) as f64,
+    );
+    println!(
+        "what they did: {:.1} kB, that of one rank {:.1} kB and {:.0} bytes for each other one; their times: {:.2} bytes a call",
+        did as f64 / 1e3,
         one as f64 / 1e3,
+        did.saturating_sub(one) as f64 / (ranks - 1).max(1) as f64,
+        bytes.saturating_sub(did) as f64 / (ranks * calls) as f64,
     );
     Ok(())
 }
 
-/// Bytes of the trace of a single rank.
-fn of_one_rank(folder: &Path, calls: u64) -> Result<u64, Box<dyn std::error::Error>> {
+/// Writes the spools of all ranks to a new folder; their bytes.
+fn write_spools(folder: &Path, ranks: u64, calls: u64, times: Times) -> io::Result<u64> {
     fs::create_dir(folder)?;
-    fs::write(folder.join("node00000-0-1.spool"), spool(0, 1, calls))?;
-    let trace = folder.join("one.pio");
-    collect_with(folder, &trace, "wide", &Settings::default())?;
+    let mut bytes = 0;
+    for rank in 0..ranks as u32 {
+        let spool = spool(rank, ranks, calls, times);
+        bytes += spool.len() as u64;
+        fs::write(folder.join(format!("node{:05}-{rank}-1.spool", rank / RANKS_OF_NODE)), spool)?;
+    }
+    Ok(bytes)
+}
+
+/// Makes one trace of spools; its bytes.
+fn merged(spools: &Path, trace: &Path, events: u64) -> Result<u64, Box<dyn std::error::Error>> {
+    let summary = collect_with(spools, trace, "wide", &Settings::default())?;
+    assert_eq!((summary.events, summary.problems()), (events, Vec::<String>::new()));
     Ok(fs::metadata(trace)?.len())
+}
+
+/// When ranks make their calls.
+#[derive(Clone, Copy)]
+enum Times {
+    /// Each a little earlier or later than the others.
+    OfTheirOwn,
+    /// All at the same time.
+    Alike,
 }
 
 /// The spool of a rank that opens a file that all share, writes its piece of each step to it, now and then with an fsync, and
 /// closes it (`c/pio_spool.h` draws the bytes).
-fn spool(rank: u32, ranks: u64, calls: u64) -> Vec<u8> {
-    let mut random = Random(u64::from(rank));
+fn spool(rank: u32, ranks: u64, calls: u64, times: Times) -> Vec<u8> {
+    let mut random = Random(match times {
+        Times::OfTheirOwn => Some(u64::from(rank)),
+        Times::Alike => None,
+    });
     let mut clock_ns = START_NS + random.below(1_000_000);
     let mut whole = Chunk::new(false);
     let mut short = Chunk::new(true);
@@ -203,13 +229,14 @@ impl Chunk {
     }
 }
 
-/// A linear congruential generator: good enough for jitter, the same numbers everywhere.
-struct Random(u64);
+/// A linear congruential generator: good enough for jitter, the same numbers everywhere. Without a seed, no jitter.
+struct Random(Option<u64>);
 
 impl Random {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
+        let Some(state) = &mut self.0 else { return limit / 2 };
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) % limit
     }
 }
 
