@@ -23,8 +23,8 @@ impl Guard {
         if ranks > processors { Guard::Shared } else { Guard::Alone }
     }
 
-    /// The lock of an interval, if there is to be one.
-    pub(crate) fn lock(self, file: Range<u64>) -> Option<Io> {
-        (self != Guard::Open).then_some(Io::Lock { file, shared: self == Guard::Shared })
+    /// The lock of an interval, where somebody may sieve.
+    pub(crate) fn lock(self, file: Range<u64>) -> Io {
+        Io::Lock { file, shared: self == Guard::Shared }
     }
 }

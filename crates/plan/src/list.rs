@@ -73,13 +73,11 @@ impl StateMachine for List {
                 self.state = State::Finished;
                 actions.push(Action::Finish { result: Ok(0) });
             }
-            (State::New, Event::Start) => match self.guard.lock(self.access.bounds()) {
-                Some(lock) => {
-                    self.state = State::Locking;
-                    actions.push(Action::Io(lock));
-                }
-                None => self.request(actions),
-            },
+            (State::New, Event::Start) if self.guard != Guard::Open => {
+                self.state = State::Locking;
+                actions.push(Action::Io(self.guard.lock(self.access.bounds())));
+            }
+            (State::New, Event::Start) => self.request(actions),
             (State::Locking, Event::IoDone { result }) => {
                 // Where nothing can be locked, nobody sieves.
                 self.guard = if result.is_ok() { self.guard } else { Guard::Open };

@@ -97,14 +97,13 @@ impl Sieving {
     }
 
     fn begin_pieces(&mut self, positions: Range<u64>, actions: &mut Vec<Action>) {
+        if self.guard == Guard::Open {
+            return self.request_pieces(positions, None, actions);
+        }
         let part = Access { view: self.access.view.clone(), positions: positions.clone() };
         let file = part.bounds();
-        if let Some(lock) = self.guard.lock(file.clone()) {
-            actions.push(Action::Io(lock));
-            self.state = State::Pieces(positions, Some(file));
-        } else {
-            self.request_pieces(positions, None, actions);
-        }
+        actions.push(Action::Io(self.guard.lock(file.clone())));
+        self.state = State::Pieces(positions, Some(file));
     }
 
     fn request_pieces(&mut self, positions: Range<u64>, lock: Option<Range<u64>>, actions: &mut Vec<Action>) {

@@ -23,7 +23,6 @@ mod output;
 mod parallel;
 mod prediction;
 mod process;
-mod processor_cache;
 mod processors;
 pub mod queueing;
 mod server;

@@ -11,7 +11,7 @@ use crate::spreads::Spreads;
 
 /// Bytes of a file that is gone through again and again: some that each core has room for, and more than most caches have.
 const FOOTPRINTS: [usize; 6] = [1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20];
-/// Most bytes that are moved of each.
+/// Bytes that are moved of each, at least.
 const MOVED: u64 = 16 << 20;
 /// Where it takes more than this part of the time with the least footprint, there is nothing to tell.
 const LEAST: f64 = 0.8;
@@ -57,10 +57,8 @@ impl Calls {
             return None;
         }
         let held = both.iter().rposition(|seconds| *seconds < f64::midpoint(first, last))?;
-        let [reads_of_first, ..] = &self.reads;
-        let [writes_of_first, ..] = &self.writes;
-        spreads.note_runs("calls.processor-cache.read", reads_of_first);
-        spreads.note_runs("calls.processor-cache.write", writes_of_first);
+        spreads.note_runs("calls.processor-cache.read", &self.reads[0]);
+        spreads.note_runs("calls.processor-cache.write", &self.writes[0]);
         let beyond = |seconds: f64, cost: &CallCost| rate((seconds - cost.call.seconds()) / MIDDLE as f64);
         Some(ProcessorCache {
             size: FOOTPRINTS[held] as u64,

@@ -110,12 +110,8 @@ impl Engine<'_> {
             Direction::Read => (&self.machine.calls.read, is_local),
             Direction::Write => (&self.machine.calls.write, true),
         };
-        let moving = access.moving(bytes);
-        let moving = match (moves, is_local) {
-            (false, _) => Duration::ZERO,
-            (true, false) => moving,
-            (true, true) => self.moving_through_cache(rank, moving),
-        };
+        let moving = if moves { access.moving(bytes) } else { Duration::ZERO };
+        let moving = if is_local { self.moving_through_cache(rank, moving) } else { moving };
         let allocating = new_pages.map_or(Duration::ZERO, |cost| cost.call);
         let filling = new_pages.map_or(Duration::ZERO, |cost| cost.moving(new));
         let askew = if is_local { self.askew_time(rank) } else { Duration::ZERO };

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-/// Bytes of a page.
-const PAGE: u64 = 4096;
+use super::pages::PAGE;
+
 /// Of so many times the pages that there is room for, those that are no longer held are forgotten.
-const FORGOTTEN_FROM: usize = 4;
+const FORGOTTEN_FROM: u64 = 4;
 
 /// The caches of a node, as one that is least-recently-used.
 #[derive(Debug, Default)]
-pub(crate) struct ProcessorCache {
+pub(super) struct ProcessorCache {
     /// Bytes that processes of the node have read and written so far.
     moved: u64,
     /// Of each file's pages: how many they were when it was touched last.
@@ -18,7 +18,7 @@ pub(crate) struct ProcessorCache {
 
 impl ProcessorCache {
     /// An interval of a file is read or written: how many of its bytes a cache of this size had.
-    pub(crate) fn touch(&mut self, size: u64, file: u32, offset: u64, bytes: u64) -> u64 {
+    pub(super) fn touch(&mut self, size: u64, file: u32, offset: u64, bytes: u64) -> u64 {
         let end = offset.saturating_add(bytes);
         let mut found = 0;
         let mut at = offset;
@@ -33,7 +33,7 @@ impl ProcessorCache {
             at = next;
         }
         self.moved += bytes;
-        if self.pages.len() as u64 > FORGOTTEN_FROM as u64 * size.div_ceil(PAGE).max(1) {
+        if self.pages.len() as u64 > FORGOTTEN_FROM * size.div_ceil(PAGE).max(1) {
             let moved = self.moved;
             self.pages.retain(|_, touched| moved - *touched <= size);
         }
@@ -65,7 +65,7 @@ mod tests {
                 assert_eq!(cache.touch(64 * PAGE, 0, index * PAGE, PAGE), 0);
             }
         }
-        assert!(cache.pages.len() <= FORGOTTEN_FROM * 64 + 1);
+        assert!(cache.pages.len() as u64 <= FORGOTTEN_FROM * 64 + 1);
     }
 
     #[test]
