@@ -154,7 +154,7 @@ impl Engine<'_> {
     }
 
     /// What a request takes longer for where its memory is. Nobody recorded that; large memory is where most C libraries put it.
-    /// Pioscope's own library copies it once more instead.
+    /// Pioscope's own library copies it once more instead, where that is quicker.
     fn askew_time(&self, rank: u32) -> Duration {
         let (Some(askew), Some(transfer)) =
             (self.machine.calls.askew, &self.processes[rank as usize].transfer)
@@ -175,12 +175,9 @@ impl Engine<'_> {
         if of_step < LARGE_MEMORY_BYTES || !is_askew(target, source, askew.reach) {
             return Duration::ZERO;
         }
+        let longer = askew.bandwidth.time_of(bytes);
         let is_pioscope = transfer.call.is_none() && !Strategy::OWN.contains(&self.strategy);
-        if is_pioscope {
-            self.machine.nodes.copy.bandwidth.time_of(bytes)
-        } else {
-            askew.bandwidth.time_of(bytes)
-        }
+        if is_pioscope { longer.min(self.machine.nodes.copy.bandwidth.time_of(bytes)) } else { longer }
     }
 
     /// The pages of a request are touched, and if it is a write must go to the device when the file is synced. Bytes of those
