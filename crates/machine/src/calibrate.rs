@@ -631,8 +631,7 @@ fn measure_calls(
     let processor_cache = cached.found(&read, &write, spreads);
     // In nearly all runs: new pages take more at one time than at another.
     let shows = folios.iter().filter(|seconds| **seconds > LEAST_OF_A_FOLIO).count() + 1 >= RUNS;
-    let new_folio =
-        if shows { time(spreads.middle("calls.new-folio", folios)) } else { Duration::ZERO };
+    let new_folio = if shows { time(spreads.middle("calls.new-folio", folios)) } else { Duration::ZERO };
     // The write itself is in what was measured.
     let mut beyond = new_pages.middles("calls.new-pages", spreads);
     for (size, seconds) in &mut beyond {

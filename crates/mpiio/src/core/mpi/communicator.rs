@@ -133,17 +133,25 @@ impl Communicator {
         };
     }
 
-    /// Where to sleep until a message comes, if there is such a place; and whether something is still to be sent.
-    fn waiting_room(&self) -> Option<(WaitingRoom, bool)> {
+    /// Where to sleep until so many messages come, if there is such a place; and whether something is still to be sent.
+    fn waiting_room(&self, messages: u32) -> Option<(WaitingRoom, bool)> {
         let mut local = Communicator::lock(self.local.as_ref()?);
         let all_sent = local.mailbox.flush();
-        Some((local.mailbox.waiting_room(), !all_sent))
+        Some((local.mailbox.waiting_room(messages), !all_sent))
     }
 
     /// After a look that found nothing: sleeps until a message comes if `backoff` says that it is time to.
     pub(crate) fn wait(&self, backoff: &mut Backoff) {
+        self.wait_for(backoff, 1);
+    }
+
+    /// The same, until so many messages may have come, without which the caller cannot go on. Nothing else may be under way
+    /// through this communicator.
+    pub(crate) fn wait_for(&self, backoff: &mut Backoff, messages: u32) {
         let Some(longest) = backoff.next(self.is_local()) else { return };
-        let Some((room, must_send)) = self.waiting_room() else { return std::thread::sleep(longest) };
+        let Some((room, must_send)) = self.waiting_room(messages) else {
+            return std::thread::sleep(longest);
+        };
         if !room.sleep(if must_send { backoff::SLEEP_BEFORE_SENDING } else { longest }) {
             self.poke();
         }
@@ -373,7 +381,8 @@ impl Communicator {
             if let Some(result) = self.poll(&mut call)? {
                 return Ok(result);
             }
-            self.wait(&mut backoff);
+            let missing = if let Missing::Letters { missing, .. } = call.missing { missing } else { 1 };
+            self.wait_for(&mut backoff, missing);
         }
     }
 

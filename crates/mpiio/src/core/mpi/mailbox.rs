@@ -11,6 +11,7 @@
 //! |---|---|
 //! | 0–7 | number of the next slot to be filled, ever growing; whoever adds 1 to it may fill that slot |
 //! | 64–67 | 1 while the owner sleeps: the word that it waits at |
+//! | 72–79 | number of the slot that it sleeps for: it is woken when that is filled |
 //! | 128– | slots |
 //!
 //! Slot `i` of `n`, 256 bytes:
@@ -36,6 +37,7 @@ use pio_plan::IoError;
 use crate::core::mpi::shared_memory::{Address, MOST_BYTES, Segment};
 
 const SLEEPS_AT: usize = 64;
+const SLEEPS_FOR_AT: usize = 72;
 const SLOTS_AT: usize = 128;
 const SLOT_BYTES: usize = 256;
 const HEAD_BYTES: usize = 32;
@@ -177,9 +179,12 @@ impl Mailbox {
         Ok(())
     }
 
-    /// The inbox, to wait at without the mailbox; and the number of the message that is waited for.
-    pub(crate) fn waiting_room(&self) -> WaitingRoom {
-        WaitingRoom { base: self.inbox.base, slots: self.inbox.slots, next: self.next }
+    /// The inbox, to wait at without the mailbox until so many letters may have come. Whoever needs several from others, each of
+    /// whom sends one, would be woken by each, and find that it must sleep again.
+    pub(crate) fn waiting_room(&self, letters: u32) -> WaitingRoom {
+        let slots = self.inbox.slots;
+        let last = self.next + u64::from(letters).clamp(1, slots) - 1;
+        WaitingRoom { base: self.inbox.base, slots, last }
     }
 }
 
@@ -188,23 +193,26 @@ impl Mailbox {
 pub(crate) struct WaitingRoom {
     base: *const u8,
     slots: u64,
-    next: u64,
+    /// Number of the last slot that is filled then. A letter fills one or more.
+    last: u64,
 }
 
 impl WaitingRoom {
-    /// Sleeps until something comes, at most so long; whether it was woken.
+    /// Sleeps until they come, at most so long; whether it was woken.
     pub(crate) fn sleep(self, longest: Duration) -> bool {
         // SAFETY: the segment lives as long as the mailbox, which the caller keeps.
-        let (sleeps, slot) = unsafe {
+        let (sleeps, sleeps_for, slot) = unsafe {
             (
                 &*self.base.add(SLEEPS_AT).cast::<AtomicU32>(),
-                &*self.base.add(place_of(self.next, self.slots)).cast::<AtomicU64>(),
+                &*self.base.add(SLEEPS_FOR_AT).cast::<AtomicU64>(),
+                &*self.base.add(place_of(self.last, self.slots)).cast::<AtomicU64>(),
             )
         };
-        sleeps.store(1, Ordering::Relaxed);
-        // Either the sender sees that we sleep, or we see what it sent.
+        sleeps_for.store(self.last, Ordering::Relaxed);
+        sleeps.store(1, Ordering::Release);
+        // Either who fills the slot sees that we sleep, or we see that it is filled.
         fence(Ordering::SeqCst);
-        if slot.load(Ordering::Acquire) != rounds_of(self.next, self.slots) + 1 {
+        if slot.load(Ordering::Acquire) != rounds_of(self.last, self.slots) + 1 {
             let limit =
                 libc::timespec { tv_sec: longest.as_secs() as i64, tv_nsec: longest.subsec_nanos().into() };
             // SAFETY: the word is in the segment. Interrupted or late, the caller looks again anyway.
@@ -287,12 +295,18 @@ impl Inbox {
         true
     }
 
-    /// Wakes the owner if it sleeps.
+    /// Wakes the owner if it sleeps, and what it sleeps for is here.
     fn wake(&self) {
         fence(Ordering::SeqCst);
         // SAFETY: within the segment.
         let sleeps = unsafe { &*self.base.add(SLEEPS_AT).cast::<AtomicU32>() };
-        if sleeps.load(Ordering::Relaxed) == 1 && sleeps.swap(0, Ordering::Relaxed) == 1 {
+        if sleeps.load(Ordering::Acquire) != 1 {
+            return;
+        }
+        let last = self.word(SLEEPS_FOR_AT).load(Ordering::Relaxed);
+        let is_filled =
+            self.word(place_of(last, self.slots)).load(Ordering::Acquire) > rounds_of(last, self.slots);
+        if is_filled && sleeps.swap(0, Ordering::Relaxed) == 1 {
             // SAFETY: the word is in the segment.
             unsafe { libc::syscall(libc::SYS_futex, sleeps.as_ptr(), libc::FUTEX_WAKE, 1) };
         }
@@ -380,7 +394,7 @@ mod tests {
         let thread = std::thread::spawn(move || {
             for turn in 0..500_u32 {
                 while one.take(0).unwrap().is_none() {
-                    one.waiting_room().sleep(Duration::from_secs(20));
+                    one.waiting_room(1).sleep(Duration::from_secs(20));
                 }
                 one.send(1, 0, turn.to_ne_bytes().to_vec()).unwrap();
             }
@@ -391,12 +405,53 @@ mod tests {
                 if let Some(letter) = other.take(0).unwrap() {
                     break letter;
                 }
-                other.waiting_room().sleep(Duration::from_secs(20));
+                other.waiting_room(1).sleep(Duration::from_secs(20));
             };
             assert_eq!(letter.bytes, turn.to_ne_bytes());
         }
         thread.join().unwrap();
         assert!(began.elapsed() < Duration::from_secs(20), "a wake-up was lost");
+    }
+
+    #[test]
+    fn who_sleeps_for_several_letters_is_woken_by_the_last() {
+        const OTHERS: u32 = 3;
+        const TURNS: i32 = 300;
+        let mut all = mailboxes(OTHERS + 1);
+        let mut owner = all.remove(0);
+        let began = Instant::now();
+        let in_turn = |mut one: Mailbox| {
+            std::thread::spawn(move || {
+                for turn in 0..TURNS {
+                    one.send(0, turn, vec![0; 300 * (turn as usize % 2)]).unwrap();
+                    while one.take(turn).unwrap().is_none() {
+                        one.flush();
+                        one.waiting_room(1).sleep(Duration::from_secs(20));
+                    }
+                }
+            })
+        };
+        let threads: Vec<_> = all.into_iter().map(in_turn).collect();
+        for turn in 0..TURNS {
+            let mut missing = OTHERS;
+            while missing > 0 {
+                match owner.take(turn).unwrap() {
+                    Some(_) => missing -= 1,
+                    None => drop(owner.waiting_room(missing).sleep(Duration::from_secs(20))),
+                }
+            }
+            (1..=OTHERS).for_each(|to| owner.send(to, turn, Vec::new()).unwrap());
+        }
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(began.elapsed() < Duration::from_secs(20), "a wake-up was lost");
+        // One of two has come: that is not what it sleeps for.
+        let mut all = mailboxes(3);
+        all[0].send(2, 0, Vec::new()).unwrap();
+        assert!(!all[2].waiting_room(2).sleep(Duration::from_millis(1)));
+        all[1].send(2, 0, Vec::new()).unwrap();
+        let began = Instant::now();
+        all[2].waiting_room(2).sleep(Duration::from_secs(20));
+        assert!(began.elapsed() < Duration::from_secs(20), "it did not see that both are here");
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl Channel {
         let mut missing = communicator.ranks() - 1;
         while missing > 0 {
             let Some(arrived) = communicator.probe(tag)? else {
-                communicator.wait(&mut backoff);
+                communicator.wait_for(&mut backoff, missing);
                 continue;
             };
             let from = arrived.from as usize;
