@@ -1,5 +1,5 @@
-//! IOR's easy and hard phases, as IO500 runs them, on the example machine `lustre`, beside what was measured: the table of
-//! `docs/measured/ior-on-lustre.md`.
+//! IOR's easy and hard phases, as IO500 runs them, on the example machine `lustre`, beside what was measured: the tables of
+//! `docs/design/parallel-file-systems.md`.
 //!
 //! `cargo run --release -p pio-sim --example ior_on_lustre` for the machine as it is described;
 //! `… ior_on_lustre -- KEY=VALUE…` with keys of it changed;
