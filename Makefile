@@ -40,7 +40,7 @@ test-python: build .venv-python/.ready ## the Python module
 	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
 	PIOSCOPE=$(CURDIR)/target/debug/pioscope PYTHONPATH=$(CURDIR)/python .venv-python/bin/python -m unittest discover --start-directory python/tests
 
-test-cookbook: build .venv-python/.cookbook-ready ## the commands of docs/cookbook, and what they print
+test-cookbook: build .venv-python/.cookbook-ready ## the commands of docs/cookbook and docs/training.md, and what they print
 	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
 	python3 tools/cookbook.py --python .venv-python/bin
 

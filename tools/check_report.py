@@ -146,6 +146,51 @@ HEAT_CLICK = HEAT_POINT % "send('pointerdown', 0.5, 42.5); send('pointerup', 0.5
 HEAT_DRAG = HEAT_POINT % "send('pointerdown', 0.25, 5); send('pointermove', 0.5, 5); send('pointermove', 0.75, 5); send('pointerup', 0.75, 5);"
 
 
+# What the bands of marks are: names, and how many each has.
+MARKS = "JSON.parse(document.getElementById('data').textContent).marks.map((one) => one.name)"
+# Points along a lane of bands until what is said begins as it should, and clicks there: what is said.
+BAND = """(() => {
+  const canvas = document.getElementById('bars'), box = canvas.getBoundingClientRect(), tip = canvas.parentElement.querySelector('.tip');
+  canvas.setPointerCapture = () => {};
+  for (let x = 75; x < box.width; x += 5) {
+    const at = { clientX: box.left + x, clientY: box.top + 24 + 14 * %d + 6, pointerId: 5, bubbles: true };
+    canvas.dispatchEvent(new PointerEvent('pointermove', at));
+    if (tip.hidden || !tip.textContent.startsWith('%s')) continue;
+    const said = tip.textContent;
+    for (const type of %s) canvas.dispatchEvent(new PointerEvent(type, at));
+    return said;
+  }
+  return '';
+})()"""
+# How many pixels of the timeline have each colour of the marks.
+MARK_COLOURS = """(() => {
+  const canvas = document.getElementById('bars'), style = getComputedStyle(document.documentElement);
+  const copy = Object.assign(document.createElement('canvas'), { width: canvas.width, height: canvas.height });
+  const context = copy.getContext('2d', { willReadFrequently: true });
+  context.drawImage(canvas, 0, 0);
+  const pixels = context.getImageData(0, 0, copy.width, copy.height).data;
+  return ['mark-0', 'mark-1', 'mark-line'].map((name) => {
+    const [r, g, b] = [1, 3, 5].map((i) => parseInt(style.getPropertyValue('--' + name).trim().slice(i, i + 2), 16));
+    let count = 0;
+    for (let i = 0; i < pixels.length; i += 4) if (pixels[i] === r && pixels[i + 1] === g && pixels[i + 2] === b) count++;
+    return count;
+  });
+})()"""
+TRAINING = """
+import ctypes, os, time
+
+recorder = ctypes.PyDLL(None)
+recorder.pio_mark.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
+out = os.open("out", os.O_WRONLY | os.O_CREAT)
+for epoch in range(3):
+    recorder.pio_mark(b"epoch", epoch)
+    for step in range(3000):
+        recorder.pio_mark(b"step", step)
+        os.write(out, bytes(4096))
+    time.sleep(0.05)
+"""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=200_000, help="of the trace that is reported (default %(default)s)")
@@ -161,7 +206,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="pioscope-report-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         many = arguments.report or generated(arguments.events, arguments.profile, folder)
-        others = None if arguments.report else [kind(arguments.profile, folder) for kind in (collective, threaded, crowd)]
+        others = None if arguments.report else [kind(arguments.profile, folder) for kind in (collective, threaded, crowd, marked)]
         with contextlib.ExitStack() as open_now, ThreadPoolExecutor() as at_once:
             pages = [open_now.enter_context(kind(path, folder / f"profile of {kind.__name__}")) for kind, path in found]
             for done in [at_once.submit(check_all, page, many.resolve(), others, arguments.screenshots) for page in pages]:
@@ -178,6 +223,7 @@ def check_all(page, many, others, screenshots):
             check_parts(page, others[0], screenshots)
             check_choices(page, others[1], screenshots)
             check_crowd(page, others[2], screenshots)
+            check_marks(page, others[3], screenshots)
         expect(page.complaints == [], f"the script does not complain: {page.complaints}")
     except SystemExit as wrong:
         sys.exit(f"{type(page).__name__}: {wrong}")
@@ -235,6 +281,53 @@ def crowd(profile, folder):
     report = folder / "crowd.html"
     run([pioscope(profile), "explain", folder / "crowd.csv", "--html", report])
     return report
+
+
+def marked(profile, folder):
+    """The report of a run of 3 epochs, each of 3,000 steps."""
+    (folder / "training.py").write_text(TRAINING)
+    trace, report = folder / "training.pio", folder / "training.html"
+    run([pioscope(profile), "record", "-o", trace, "--", sys.executable, folder / "training.py"], cwd=folder)
+    run([pioscope(profile), "explain", trace, "--html", report])
+    return report
+
+
+def check_marks(page, report, screenshots):
+    """What the program marked is drawn above the rows, however much it is, named by the pointer, and chosen by a click."""
+    page.requests.clear()
+    page.resize(1400)
+    page.open(report.as_uri())
+    expect(page.value(MARKS) == ["epoch", "step"], f"the bands are named, outer ones first: {page.value(MARKS)}")
+    counted = int(page.value(TOLD).split()[1].replace(",", ""))
+    for number in range(3):
+        page.value("document.getElementById('clear').click()")
+        page.settle()
+        said = page.value(BAND % (0, f"epoch {number}", ["pointerdown", "pointerup"]))
+        expect("marked by " in said, f"the pointer names epoch {number}: {said}")
+        page.settle()
+        some = int(page.value(TOLD).split()[0].replace(",", ""))
+        expect(3000 <= some < counted, f"a click chooses an epoch of {counted} calls: {page.value(TOLD)}")
+    page.value("document.getElementById('clear').click()")
+    for width in WIDTHS:
+        page.resize(width)
+        said = page.value(BAND % (1, "", []))
+        expect("step" in said, f"the pointer names steps at a width of {width}: {said}")
+        more, *out = page.value(OVERFLOW)
+        expect(more <= 0 and not out, f"all fits a width of {width}: {more} {out}")
+        page.value("document.querySelectorAll('.tip').forEach((tip) => { tip.hidden = true; })")
+        for theme in ["light", "dark"]:
+            set_theme(page, theme)
+            keep(page, screenshots, f"marks-{theme}-{width}.png")
+            even, odd, line = page.value(MARK_COLOURS)
+            expect(min(even, odd) > 300 and line > 30, f"epochs are drawn by turns, and their ends, {theme}, {width}: {even, odd, line}")
+    # Few are apart, and have their numbers.
+    set_theme(page, "light")
+    page.resize(1400)
+    for _ in range(8):
+        page.value("document.getElementById('in').click()")
+    page.settle()
+    keep(page, screenshots, "marks-near.png")
+    expect_alone(page, report)
 
 
 def check_crowd(page, report, screenshots):

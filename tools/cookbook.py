@@ -1,4 +1,4 @@
-"""Runs the commands of docs/cookbook, and checks that they print what the pages say.
+"""Runs the commands of docs/cookbook and docs/training.md, and checks that they print what the pages say.
 
 Each page is run in a scratch folder of its own:
 
@@ -26,7 +26,7 @@ from pathlib import Path
 
 from tree import ROOT, environment, pioscope
 
-COOKBOOK = ROOT / "docs/cookbook"
+PAGES = [*sorted((ROOT / "docs/cookbook").glob("*.md")), ROOT / "docs/training.md"]
 SCRATCH = ROOT / "target"
 TIMEOUT_SECONDS = 120
 
@@ -68,7 +68,7 @@ def main():
     parser.add_argument("--show", action="store_true", help="show what each command prints")
     arguments = parser.parse_args()
     found = surroundings(arguments.profile, arguments.python)
-    pages = [page for page in map(read, arguments.pages or sorted(COOKBOOK.glob("*.md"))) if page.commands]
+    pages = [page for page in map(read, arguments.pages or PAGES) if page.commands]
     count = {"passed": 0, "failed": 0, "skipped": 0}
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         outcomes = list(pool.map(lambda page: carry_out(page, found, arguments.show), pages))

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from . import _native
+from ._checks import mapping, plain
+from ._checks import text as checked
 from ._words import html_of_pairs
 
 Value: TypeAlias = "str | int | float | bool | Sequence[str | int | float | bool]"
@@ -36,7 +38,7 @@ class Machine:
         >>> pioscope.Machine.from_toml(pioscope.machine("sp-argonne").to_toml()) == pioscope.machine("sp-argonne")
         True
         """
-        return cls(_native.Machine.parse("the description", text))
+        return cls(_native.Machine.parse("the description", checked("text", text, 'name = "mine"')))
 
     def with_(self, changes: Mapping[str, Value]) -> Machine:
         """This machine with some keys of its description changed. Tables are named with dots.
@@ -44,7 +46,8 @@ class Machine:
         >>> pioscope.machine("sp-argonne").with_({"network.link.bandwidth": "10 MB/s", "storage.io.count": 4}).changes
         {'network.link.bandwidth': '10 MB/s', 'storage.io.count': 4}
         """
-        texts = [(key, _text(value)) for key, value in changes.items()]
+        changes = mapping("changes", changes, "{'storage.io.count': 16}")
+        texts = [(key, _text(key, value)) for key, value in changes.items()]
         return Machine(self._native.with_all(texts), {**self._changes, **changes})
 
     @property
@@ -148,11 +151,17 @@ def _restored(name: str, text: str, changes: tuple[tuple[str, Value], ...]) -> M
 def several(machines: Machine | str | os.PathLike[str] | Iterable[Machine | str | os.PathLike[str]]) -> list[
         Machine | str | os.PathLike[str]]:
     """One machine is a list of one."""
-    return [machines] if isinstance(machines, (Machine, str, os.PathLike)) else list(machines)
+    # What is neither is told of where it is looked for.
+    alone = isinstance(machines, (Machine, str, os.PathLike)) or not isinstance(machines, Iterable)
+    return [machines] if alone else list(machines)  # type: ignore[list-item, arg-type]
 
 
-def _text(value: Value) -> str:
+def _text(key: str, value: Value) -> str:
     """As a description writes it. A text that stands alone is passed on as it is."""
-    if value is None:
-        raise TypeError("expected a text, a number, True or False, or a list of these, not None")
-    return value if isinstance(value, str) else json.dumps(value if isinstance(value, (bool, int, float)) else list(value))
+    value = plain(value)
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value if isinstance(value, (bool, int, float)) else [plain(one) for one in value])
+    except TypeError:
+        raise TypeError(f"{key}: expected a text, a number, True or False, or a list of these, not {value!r}") from None

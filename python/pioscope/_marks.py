@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, SupportsIndex
 
-from ._native import Error
+from ._checks import U64, text, whole
 
 # The recorder's functions; None before the first mark, False where nothing is recorded.
 _recorder: Any = None
@@ -47,10 +46,7 @@ def phase(name: str, number: SupportsIndex = 0) -> Iterator[None]:
 
 def _checked(name: str, number: SupportsIndex) -> tuple[bytes, int]:
     """The same, recorded or not."""
-    value = operator.index(number)
-    if not 0 <= value < 1 << 64:
-        raise Error(f"mark {name!r}: expected a number from 0 to 2**64 - 1, not {value}")
-    return name.encode("utf-8", "replace"), value
+    return text("name", name, "epoch").encode("utf-8", "replace"), whole("number", number, 0, U64)
 
 
 def _found() -> Any:

@@ -23,7 +23,7 @@ _Row: TypeAlias = dict[str, Any]
 # Name, type, which values there are, values, names.
 _Column: TypeAlias = tuple[str, str, bytes | None, bytes, list[str] | None]
 
-class Error(Exception): ...
+class Error(ValueError): ...
 
 @final
 class Trace:

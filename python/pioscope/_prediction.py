@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _plots
+from ._checks import mapping
 from ._words import html_of_pairs, ranks, seconds, shortened, size
 
 if TYPE_CHECKING:
@@ -72,4 +73,8 @@ class Prediction:
 
 
 def hints_text(hints: Hints | None) -> str:
-    return ",".join(f"{key}={value}" for key, value in (hints or {}).items())
+    return ",".join(f"{key}={value}" for key, value in checked_hints(hints).items())
+
+
+def checked_hints(hints: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    return mapping("hints", hints, "{'cb_nodes': 4}")

@@ -7,12 +7,13 @@ import dataclasses
 import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow
 
+from ._checks import U32, plain, positive, whole
 from ._machine import Machine, found, several
-from ._prediction import Prediction
+from ._prediction import Prediction, checked_hints
 from ._trace import Trace
 from ._workload import Workload
 
@@ -55,19 +56,25 @@ def sweep(
     """
     if isinstance(what, (str, os.PathLike)):
         what = Trace(what)
+    if not isinstance(what, (Trace, Workload)):
+        raise TypeError(f"what: expected a trace, the path of one or a workload, not {what!r}")
+    cpu_speed = positive("cpu_speed", cpu_speed)
+    if ranks_per_node is not None:
+        ranks_per_node = whole("ranks_per_node", ranks_per_node, 1, U32)
     trace = what._native if isinstance(what, Trace) else what._trace
     each = [found(machine, trace) for machine in several(machines)]
+    values = {name: _several(value) for name, value in checked_hints(hints).items()}
+    of_hints = [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
     points = [
         Point(machine, strategy, combination, cpu_speed, ranks_per_node)
-        for machine in each
-        for strategy in _several(strategies)
-        for combination in _combinations(hints or {})
+        for machine, strategy, combination in itertools.product(each, _several(strategies), of_hints)
     ]
+    settings = _settings(each, values)
     workload = what.workload() if isinstance(what, Trace) else what
     if executor is not None:
-        return _table(points, _predicted_on(executor, workload, points))
+        return _table(points, settings, _predicted_on(executor, workload, points))
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-        return _table(points, _predicted_on(threads, workload, points))
+        return _table(points, settings, _predicted_on(threads, workload, points))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,31 +110,46 @@ def predicted(workload: Workload, points: Sequence[Point]) -> list[Prediction]:
 
 
 def _several(values: Any) -> list[Any]:
-    return [values] if isinstance(values, (str, int)) else list(values)
+    """One value is a list of one."""
+    is_alone = isinstance(values, (str, bytes)) or not isinstance(values, Iterable)
+    return [plain(value) for value in ([values] if is_alone else values)]
 
 
-def _combinations(hints: Mapping[str, str | int | Iterable[str | int]]) -> list[dict[str, str | int]]:
-    values = [_several(value) for value in hints.values()]
-    return [dict(zip(hints, combination, strict=True)) for combination in itertools.product(*values)]
+_Types: TypeAlias = dict[str, pyarrow.DataType]
+
+_NUMBERS = {
+    "ranks": pyarrow.int64(), "makespan_s": pyarrow.float64(), "io_time_mean_s": pyarrow.float64(),
+    "io_time_max_s": pyarrow.float64(), "bytes_read": pyarrow.int64(), "bytes_written": pyarrow.int64(),
+    "bandwidth_bytes_per_s": pyarrow.float64(),
+}
 
 
-_NUMBERS = ["ranks", "makespan_s", "io_time_mean_s", "io_time_max_s", "bytes_read", "bytes_written", "bandwidth_bytes_per_s"]
+def _settings(machines: Sequence[Machine], hints: Mapping[str, Sequence[Any]]) -> tuple[_Types, _Types]:
+    """The types of what was changed in machines, and of hints: by what was given, also where there is no point."""
+    changed = dict.fromkeys(key for machine in machines for key in machine.changes)
+    return ({key: _type_of([machine.changes.get(key) for machine in machines]) for key in changed},
+            {key: _type_of(values) for key, values in hints.items()})
 
 
-def _table(points: Sequence[Point], predictions: Sequence[Prediction]) -> pyarrow.Table:
-    changed = dict.fromkeys(key for point in points for key in point.machine.changes)
-    hinted = dict.fromkeys(key for point in points for key in point.hints)
-    columns: dict[str, list[Any]] = {"machine": [point.machine.name for point in points]}
-    columns |= {key: _alike([point.machine.changes.get(key) for point in points]) for key in changed}
-    columns["strategy"] = [point.strategy for point in points]
-    columns |= {key: _alike([point.hints.get(key) for point in points]) for key in hinted}
-    columns |= {name: [getattr(prediction, name) for prediction in predictions] for name in _NUMBERS}
+def _type_of(values: Sequence[Any]) -> pyarrow.DataType:
+    """A column has one type: settings of different types, or lists, are texts."""
+    types = {type(value) for value in values if value is not None}
+    if types and (len(types) == 1 and types <= {bool, int, float, str} or types == {int, float}):
+        return pyarrow.infer_type(values)
+    return pyarrow.string()
+
+
+def _table(points: Sequence[Point], settings: tuple[_Types, _Types], predictions: Sequence[Prediction]) -> pyarrow.Table:
+    of_machines, of_hints = settings
+    columns = {"machine": _array([point.machine.name for point in points], pyarrow.string())}
+    columns |= {key: _array([point.machine.changes.get(key) for point in points], kind) for key, kind in of_machines.items()}
+    columns["strategy"] = _array([point.strategy for point in points], pyarrow.string())
+    columns |= {key: _array([point.hints.get(key) for point in points], kind) for key, kind in of_hints.items()}
+    columns |= {name: _array([getattr(prediction, name) for prediction in predictions], kind) for name, kind in _NUMBERS.items()}
     return pyarrow.table(columns)
 
 
-def _alike(values: list[Any]) -> list[Any]:
-    """Settings of different types, or lists, as texts: a column has one type."""
-    types = {type(value) for value in values if value is not None}
-    if len(types) <= 1 and types <= {bool, int, float, str} or types == {int, float}:
-        return values
-    return [value if value is None else str(value) for value in values]
+def _array(values: list[Any], kind: pyarrow.DataType) -> pyarrow.Array:
+    if kind == pyarrow.string():
+        values = [value if value is None else str(value) for value in values]
+    return pyarrow.array(values, kind)

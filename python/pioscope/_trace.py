@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow
 
 from . import _native
+from ._checks import U64, whole
 from ._explanation import Explanation
 from ._machine import Machine, found, several
 from ._prediction import Hints, Prediction
@@ -134,8 +135,7 @@ class Trace:
         for name in partition_by:
             if name not in schema.names:
                 raise _native.Error(f"partition_by: no column {name!r}: expected some of {', '.join(schema.names)}")
-        if rows_per_file < 1:
-            raise _native.Error(f"rows_per_file: {rows_per_file}: expected at least 1")
+        rows_per_file = whole("rows_per_file", rows_per_file, 1, U64)
         if os.path.isdir(folder) and os.listdir(folder):
             raise _native.Error(f"{os.fspath(folder)}: is not empty: expected a new folder")
         plain = (batch.cast(_plain_schema()) for batch in self.batches())

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from . import _native
+from ._checks import U32, U64, mapping, positive, text, whole
 from ._machine import Machine, found
 from ._prediction import Hints, Prediction, hints_text
 from ._words import html_of_pairs, ranks, shortened
@@ -88,6 +89,10 @@ class Workload:
         """
         machine = found(machine, self._trace)
         words = hints_text(hints)
+        text("strategy", strategy, "two-phase")
+        cpu_speed = positive("cpu_speed", cpu_speed)
+        if ranks_per_node is not None:
+            ranks_per_node = whole("ranks_per_node", ranks_per_node, 1, U32)
         return Prediction(**self._native.predict(machine._native, strategy, words, cpu_speed, ranks_per_node))
 
 
@@ -97,7 +102,9 @@ def workload(name: str, parameters: Mapping[str, str | int | float] | None = Non
     >>> pioscope.workload("ior-easy", {"ranks": 4, "transfer": "1 MiB"}).ranks
     4
     """
-    return _again((name, tuple((key, str(value)) for key, value in (parameters or {}).items()), seed))
+    text("name", name, "ior-hard")
+    given = mapping("parameters", parameters, "{'ranks': 64}")
+    return _again((name, tuple((key, str(value)) for key, value in given.items()), whole("seed", seed, 0, U64)))
 
 
 def workloads() -> dict[str, str]:

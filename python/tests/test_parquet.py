@@ -70,5 +70,5 @@ class Parquet(InFolder):
         os.makedirs("full/of")
         with self.assertRaisesRegex(pioscope.Error, "full: is not empty"):
             self.trace.to_parquet("full")
-        with self.assertRaisesRegex(pioscope.Error, "rows_per_file: 0: expected at least 1"):
+        with self.assertRaisesRegex(pioscope.Error, "rows_per_file: expected a whole number from 1 to .*, not 0"):
             self.trace.to_parquet("none", rows_per_file=0)

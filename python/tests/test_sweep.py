@@ -64,6 +64,31 @@ class Sweep(InFolder):
         with concurrent.futures.ProcessPoolExecutor(2) as executor:
             self.assertEqual(pioscope.sweep(**thousand(self.tiny), executor=executor), self.alone)
 
+    def test_a_table_without_rows_has_the_types_of_one_with_rows(self):
+        machine = pioscope.machine("sp-argonne")
+        of_case = {"machines": [machine.with_({"storage.io.count": 4, "network.link.bandwidth": "1 GB/s"})],
+                   "strategies": ["two-phase"], "hints": {"cb_nodes": [1, 2], "romio_cb_write": "enable"}}
+        whole = pioscope.sweep(self.tiny, **of_case).schema
+        for nothing in [{"machines": []}, {"strategies": []}, {"strategies": iter([])}]:
+            table = pioscope.sweep(self.tiny, **{**of_case, **nothing})
+            self.assertEqual(table.num_rows, 0)
+            # What was changed in no machine has no column.
+            expected = whole if "machines" not in nothing else pioscope.sweep(self.tiny, machine, hints=of_case["hints"]).schema
+            self.assertEqual(table.schema, expected)
+        empty = pioscope.sweep(self.tiny, of_case["machines"], hints={**of_case["hints"], "cb_nodes": []})
+        self.assertEqual((empty.num_rows, empty.column_names), (0, whole.names))
+
+    def test_values_may_come_one_by_one(self):
+        table = pioscope.sweep(self.tiny, iter(["sp-argonne", "pios-64"]), iter(["independent", "two-phase"]), {"cb_nodes": iter([1, 2])})
+        self.assertEqual(table.num_rows, 8)
+
+    @needs("numpy")
+    def test_numbers_of_numpy_are_numbers(self):
+        import numpy
+
+        table = pioscope.sweep(self.tiny, "sp-argonne", "two-phase", {"cb_nodes": numpy.arange(1, 3)})
+        self.assertEqual((table["cb_nodes"].to_pylist(), table["cb_nodes"].type), ([1, 2], pyarrow.int64()))
+
     def test_what_is_wrong_at_a_point_is_told(self):
         with self.assertRaisesRegex(pioscope.Error, "cb_nodes: '0'"):
             pioscope.sweep(self.tiny, "sp-argonne", hints={"cb_nodes": [1, 0]})

@@ -101,6 +101,8 @@ fn change_of(kind: Kind) -> Option<(Change, &'static str)> {
         | Kind::CyclicRereads
         | Kind::SharedAppend
         | Kind::SyncPerWrite
+        | Kind::SyncPerFile
+        | Kind::Imports
         | Kind::ManySmallFiles
         | Kind::FilePerProcess
         | Kind::MetadataStorm

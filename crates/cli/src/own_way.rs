@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use pio_machine::Machine;
 use pio_mpi::{Family, Library};
 use pio_plan::{Hints, Strategy};
-use pio_trace::{GivenHints, Process, Tables};
+use pio_trace::{GivenHints, Tables};
 
 use crate::output::note;
 
@@ -27,15 +27,10 @@ pub(crate) fn of_trace(tables: &Tables) -> OwnWay {
         Some(library) => {
             OwnWay { strategy: way_of(library), why: format!("The program's MPI is {library}.") }
         }
-        None => {
-            let is_mpi = |process: &Process| process.rank.is_some();
-            let why = if tables.processes.is_empty() || tables.processes.iter().any(is_mpi) {
-                "The trace does not name its MPI library: ROMIO is assumed."
-            } else {
-                "The program has no ranks of MPI: strategies are for MPI-IO, and make no difference to it."
-            };
-            OwnWay { strategy: Strategy::Romio, why: why.to_owned() }
-        }
+        None => OwnWay {
+            strategy: Strategy::Romio,
+            why: "The trace does not name its MPI library: ROMIO is assumed.".to_owned(),
+        },
     };
     if !GivenHints::of(tables).is_empty() {
         own.why.push_str(" It gives hints of its own, which come first (pioscope explain lists them).");
@@ -202,13 +197,5 @@ mod tests {
         assert_eq!(way_of("Open MPI (libmpi.so.40.30.4)"), Strategy::Ompio);
         assert_eq!(way_of("MPICH (libmpich.so.12.2.0)"), Strategy::Romio);
         assert!(own.why.contains("assumed"), "{}", own.why);
-        // Where there is no MPI, there is no library to be assumed.
-        let of = |rank| {
-            let (host, command) = ("n0".to_owned(), "./a".to_owned());
-            let process = Process { rank, pid: 1, host, command, start_ns: 0, end_ns: None };
-            of_trace(&Tables { processes: vec![process], ..Tables::default() })
-        };
-        assert!(of(Some(0)).why.contains("assumed"));
-        assert!(of(None).why.contains("no ranks of MPI"));
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_delimiter = ',', default_value = here::NAME, value_name = "MACHINE")]
     machine: Vec<String>,
     /// Strategies, separated by commas: those of apply, and romio and ompio, what MPICH and Open MPI do by themselves [default: what the
-    /// program's MPI library does by itself, independent and two-phase; sweeps: independent and two-phase]
+    /// program's MPI library does by itself, independent and two-phase; sweeps: independent and two-phase; without MPI-IO one for all]
     #[arg(short, long, value_delimiter = ',', value_parser = Strategy::to_predict)]
     strategy: Vec<Strategy>,
     #[command(flatten)]
@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let stem = stem(&path);
 
     let own = own_way::of_trace(trace.tables());
-    let strategies = strategies(&arguments.strategy, own.strategy);
+    let strategies = strategies(&arguments.strategy, &workload, Some(own.strategy));
     let options = options(arguments.ranks_per_node);
     let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
     let (mut predictions, mut simulated) = (Vec::new(), Vec::new());
@@ -212,9 +212,16 @@ fn learn(history: &mut History, predictions: &[Prediction], measured: &BTreeMap<
 /// Predicted where nothing is said, beside what the program's MPI library does by itself.
 const BY_DEFAULT: [Strategy; 2] = [Strategy::Independent, Strategy::TwoPhase];
 
-/// Those that were asked for; by default what the MPI library does by itself comes first.
-fn strategies(asked: &[Strategy], own: Strategy) -> Vec<Strategy> {
-    if asked.is_empty() { [&[own], &BY_DEFAULT[..]].concat() } else { asked.to_vec() }
+/// Those that were asked for. By default what the MPI library does by itself comes first, if it is known; without MPI-IO, one
+/// stands for all.
+fn strategies(asked: &[Strategy], workload: &Workload, own: Option<Strategy>) -> Vec<Strategy> {
+    if !asked.is_empty() {
+        return asked.to_vec();
+    }
+    if !workload.has_mpi_io() {
+        return vec![Strategy::Independent];
+    }
+    own.into_iter().chain(BY_DEFAULT).collect()
 }
 
 /// What the others are compared with: what an MPI library does by itself, if that is predicted; that of the program rather
@@ -273,11 +280,21 @@ fn sweep(arguments: Arguments, named: Vec<Option<Asked>>, hints: Hints) -> Resul
     }
     let trace = arguments.trace.as_deref().map(explain::open).transpose()?;
     let machines = find_here(named, trace.as_ref())?;
-    let (source, name) = match (&trace, arguments.workload) {
-        (Some(trace), _) => (Source::Trace(Box::new(workload_of(trace)?)), stem(trace.path())),
+    let (source, name, strategies) = match (&trace, arguments.workload) {
+        (Some(trace), _) => {
+            let workload = workload_of(trace)?;
+            let strategies = strategies(&arguments.strategy, &workload, None);
+            (Source::Trace(Box::new(workload)), stem(trace.path()), strategies)
+        }
         (None, Some(named)) => {
             let name = named.name.clone();
-            (if is_traffic(&named) { Source::Traffic(named) } else { Source::Generated(named) }, name)
+            let strategies =
+                if arguments.strategy.is_empty() { BY_DEFAULT.to_vec() } else { arguments.strategy };
+            (
+                if is_traffic(&named) { Source::Traffic(named) } else { Source::Generated(named) },
+                name,
+                strategies,
+            )
         }
         (None, None) => bail!("expected a trace, or a workload with --workload"),
     };
@@ -287,7 +304,7 @@ fn sweep(arguments: Arguments, named: Vec<Option<Asked>>, hints: Hints) -> Resul
         source,
         name,
         machines: machines.into_iter().map(|asked| asked.machine).collect(),
-        strategies: if arguments.strategy.is_empty() { BY_DEFAULT.to_vec() } else { arguments.strategy },
+        strategies,
         hints,
         axes: arguments.sweep,
         seed: arguments.seed.seed,
@@ -388,6 +405,7 @@ fn predict(
             .into_iter()
             .map(|(part, seconds)| (part.to_owned(), seconds))
             .collect(),
+        of_any_strategy: !workload.has_mpi_io(),
         measured_s: None,
         interval: None,
         as_it_is: None,

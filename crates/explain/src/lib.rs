@@ -57,7 +57,7 @@ pub use explanation::{
 pub use file_systems::OnFileSystem;
 pub use findings::Finding;
 pub use loaders::{Loader, Loaders, Used, Within};
-pub use marked::{Marked, MarkedName, MarkedTime};
+pub use marked::{Marked, MarkedName, MarkedSpan, MarkedTime};
 pub use operations::{OperationTable, OperationView};
 pub use order::Order;
 pub use pattern::Pattern;

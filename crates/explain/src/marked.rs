@@ -18,6 +18,8 @@ use crate::tally::{Seen, Tally};
 const MOST_ROWS: usize = 4096;
 /// Names that are kept.
 const MOST_NAMES: usize = 256;
+/// Phases of a name that are kept for a drawing of them; of more, neighbours become one.
+const MOST_SPANS: usize = 4096;
 /// Lines of the program that are kept apart within the phases of a number.
 const MOST_SITES: usize = 64;
 
@@ -50,12 +52,40 @@ pub struct MarkedName {
     pub numbers: Vec<(u64, MarkedTime)>,
     /// Whether there are more numbers, of which only the sum is known.
     pub has_more: bool,
+    /// When those of the first of `processes` were, in order of their start.
+    pub spans: Vec<MarkedSpan>,
 }
 
 impl MarkedName {
     /// Whether it says what a loader was told, and is no phase.
     pub fn is_setting(&self) -> bool {
         self.name.starts_with("loader ") && SETTINGS.iter().any(|setting| self.name.ends_with(setting))
+    }
+}
+
+/// A phase of a process; or several, one behind the other, where there are too many to keep all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkedSpan {
+    /// The number of the first.
+    pub number: u64,
+    /// How many.
+    pub count: u64,
+    /// Start of the first, nanoseconds since the start of the job.
+    pub start_ns: u64,
+    /// The latest end.
+    pub end_ns: u64,
+    /// How long they took in all, nanoseconds: less than from start to end where pauses are between them.
+    pub time_ns: u64,
+}
+
+impl MarkedSpan {
+    fn merged(self, next: MarkedSpan) -> MarkedSpan {
+        MarkedSpan {
+            count: self.count + next.count,
+            end_ns: self.end_ns.max(next.end_ns),
+            time_ns: self.time_ns.saturating_add(next.time_ns),
+            ..self
+        }
     }
 }
 
@@ -146,6 +176,52 @@ struct Name {
     sum: MarkedTime,
     numbers: BTreeMap<u64, MarkedTime>,
     has_more: bool,
+    spans: Spans,
+}
+
+/// When the phases of the first process of a name were.
+#[derive(Default)]
+struct Spans {
+    /// By its index.
+    process: usize,
+    all: Vec<MarkedSpan>,
+}
+
+impl Spans {
+    /// Takes a phase that is over. In order of their ends: that of their starts where none lies within another.
+    fn add(&mut self, process: usize, span: MarkedSpan) {
+        if self.all.is_empty() || process < self.process {
+            self.process = process;
+            self.all.clear();
+        }
+        if process == self.process {
+            self.all.push(span);
+        }
+        if self.all.len() >= 2 * MOST_SPANS {
+            self.join_neighbours();
+        }
+    }
+
+    fn join_neighbours(&mut self) {
+        self.sort();
+        let joined = |pair: &[MarkedSpan]| match pair {
+            [one, next] => one.merged(*next),
+            alone => alone[0],
+        };
+        self.all = self.all.chunks(2).map(joined).collect();
+    }
+
+    fn sort(&mut self) {
+        self.all.sort_by_key(|span| (span.start_ns, span.end_ns));
+    }
+
+    fn finish(mut self) -> Vec<MarkedSpan> {
+        if self.all.len() > MOST_SPANS {
+            self.join_neighbours();
+        }
+        self.sort();
+        self.all
+    }
 }
 
 /// Takes events in order of their start.
@@ -255,10 +331,19 @@ impl<'a> Marks<'a> {
     fn end(&mut self, process: usize, at: usize, end_ns: u64) {
         let phase = self.current[process].remove(at);
         let end_ns = if end_ns == u64::MAX { self.last_ns } else { end_ns };
-        self.at(phase.name, phase.number, |time| time.add_phase(end_ns.saturating_sub(phase.start_ns)));
+        let time_ns = end_ns.saturating_sub(phase.start_ns);
+        self.at(phase.name, phase.number, |time| time.add_phase(time_ns));
+        let span = MarkedSpan {
+            number: phase.number,
+            count: 1,
+            start_ns: phase.start_ns,
+            end_ns: phase.start_ns + time_ns,
+            time_ns,
+        };
+        self.names[phase.name].spans.add(process, span);
         let mut others = std::mem::take(&mut self.current[process]);
         if let Some(epoch) = phase.epoch {
-            self.loaders.end_within(epoch, phase.name, end_ns.saturating_sub(phase.start_ns));
+            self.loaders.end_within(epoch, phase.name, time_ns);
         }
         // The wait that brings the end of an epoch ends after it.
         for inner in others[at..].iter_mut().filter(|_| self.names[phase.name].is_epoch) {
@@ -384,6 +469,7 @@ impl<'a> Marks<'a> {
             sum: name.sum,
             numbers: name.numbers.into_iter().collect(),
             has_more: name.has_more,
+            spans: name.spans.finish(),
         });
         let marked = Marked { names: names.collect(), loaders: self.loaders };
         (marked, self.sites.finish(tables))

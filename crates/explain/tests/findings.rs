@@ -293,6 +293,7 @@ defects! {
     header_rewritten serial "header-rewritten" Timed Overwrites;
     read_after_write serial "read-after-write" Timed ReadAfterWrite;
     sync_per_write serial "sync-per-write" Timed SyncPerWrite;
+    sync_per_file serial "sync-per-file" Timed SyncPerFile;
     unbuffered_stream serial "unbuffered-stream" Timed UnbufferedStream;
     shared_append serial "shared-append" Timed SharedAppend;
     unaligned_sharing serial "unaligned-sharing" Timed UnalignedSharing;

@@ -234,6 +234,44 @@ fn reads_past_the_page_cache_are_from_storage() {
     assert_eq!((sum.moved.from_storage.bytes, sum.moved.from_memory.bytes), (4096, 0));
 }
 
+#[test]
+fn spans_are_those_of_the_first_process_that_marks() {
+    let tables = job(&[500, 500], &["epoch", "step"]);
+    let events = vec![
+        phase(0, 0, (1, 1), 0, 40),
+        mark(1, 7, (1, 1), 5),
+        phase(0, 0, (0, 1), 10, 60),
+        phase(0, 1, (1, 1), 50, 90),
+        phase(0, 1, (0, 1), 70, 90),
+    ];
+    let found = Explanation::of(&tables, events);
+    let spans = |name: &str| {
+        let one = &found.marked.names[found.marked.find(name).expect("the name")];
+        let span = |span: &pio_explain::MarkedSpan| (span.number, span.start_ns / MS, span.end_ns / MS);
+        one.spans.iter().map(span).collect::<Vec<_>>()
+    };
+    assert_eq!(spans("epoch"), [(0, 10, 60), (1, 70, 90)]);
+    assert_eq!(spans("step"), [(7, 5, 500)]);
+}
+
+#[test]
+fn of_very_many_spans_neighbours_are_one() {
+    let count = 100_000;
+    let tables = job(&[10 * count], &["step"]);
+    let found =
+        Explanation::of(&tables, (0..count).map(|step| phase(0, step, (0, 1), 10 * step, 10 * step + 4)));
+    let spans = &found.marked.names[0].spans;
+    assert!((2048..=4096).contains(&spans.len()), "{}", spans.len());
+    assert_eq!(spans.iter().map(|span| span.count).sum::<u64>(), count);
+    assert_eq!(spans.iter().map(|span| span.time_ns).sum::<u64>(), count * 4 * MS);
+    let mut next = 0;
+    for span in spans {
+        assert_eq!((span.number, span.start_ns), (next, 10 * next * MS), "in order");
+        next += span.count;
+        assert_eq!(span.end_ns, (10 * (next - 1) + 4) * MS);
+    }
+}
+
 fn explained() -> Explanation {
     let (tables, events) = training();
     Explanation::of(&tables, events)

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 pyo3::create_exception!(
     pioscope,
     Error,
-    pyo3::exceptions::PyException,
+    pyo3::exceptions::PyValueError,
     "What a file, a machine or an argument has that it should not have."
 );
 

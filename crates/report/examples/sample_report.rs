@@ -64,6 +64,7 @@ fn predictions() -> Vec<Prediction> {
         as_it_is: None,
         bytes_between_nodes: None,
         crowd: None,
+        of_any_strategy: false,
         beside: None,
     };
     vec![

@@ -8,7 +8,7 @@ use pio_trace::{Call, Layer, Op};
 use crate::bars::op_name;
 use crate::escape::html;
 use crate::live;
-use crate::prediction::{Prediction, interval_text};
+use crate::prediction::{Prediction, interval_text, strategy_of};
 use crate::sections::{of_which_files, process_name, size_name};
 use crate::units;
 
@@ -393,7 +393,7 @@ pub(crate) fn predictions(predictions: &[Prediction]) -> String {
     let mut words = Vec::new();
     for (index, prediction) in predictions.iter().enumerate() {
         let top = index as f64 * row;
-        body.push_str(&text(left - 10.0, top + 14.0, "end", &prediction.strategy));
+        body.push_str(&text(left - 10.0, top + 14.0, "end", strategy_of(prediction, predictions)));
         body.push_str(&small(left - 10.0, top + 27.0, &prediction.machine));
         let mut at = 0.0_f64;
         for (name, time_s) in &prediction.breakdown {

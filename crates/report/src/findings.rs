@@ -138,12 +138,13 @@ fn scope(finding: &Finding, files: &mut NamedFiles<'_>, rows: &Rows) -> String {
 fn operations_of(finding: &Finding) -> &'static [Op] {
     match finding.kind {
         Kind::Seeks => &[Op::Seek],
-        Kind::SyncPerWrite => &[Op::Sync],
+        Kind::SyncPerWrite | Kind::SyncPerFile => &[Op::Sync],
         Kind::OpenStorm | Kind::ManySmallFiles | Kind::FilePerProcess => &[Op::Open, Op::Close],
         Kind::MetadataStorm | Kind::SameNamesByAll | Kind::ManyStripes => {
             &[Op::Open, Op::Close, Op::Metadata]
         }
         Kind::UnbufferedStream
+        | Kind::Imports
         | Kind::LockWaits
         | Kind::RandomMapping
         | Kind::LateRanks
@@ -237,7 +238,7 @@ fn round(value: f64) -> f64 {
 /// What the calls are, and what they moved.
 fn calls(kind: Kind, cost: &Cost) -> String {
     let (one, many) = match kind {
-        Kind::SyncPerWrite => ("sync", "syncs"),
+        Kind::SyncPerWrite | Kind::SyncPerFile => ("sync", "syncs"),
         Kind::OpenStorm | Kind::ManySmallFiles | Kind::FilePerProcess => {
             ("open or close", "opens and closes")
         }
@@ -246,6 +247,7 @@ fn calls(kind: Kind, cost: &Cost) -> String {
             ("open or other call that moves nothing", "opens and other calls that move nothing")
         }
         Kind::SameNamesByAll => ("open, close or call on a name", "opens, closes and calls on names"),
+        Kind::Imports => ("call on a module", "calls on modules"),
         Kind::LockWaits => ("call on a lock", "calls on locks"),
         Kind::RandomMapping => ("page fault", "page faults"),
         Kind::Seeks => ("seek", "seeks"),
@@ -341,6 +343,15 @@ fn comparison(finding: &Finding) -> Option<String> {
             "Aligned to pages, they would take {}.",
             units::time_s(finding.expected_ns / 1e9)
         ));
+    }
+    if finding.kind == Kind::Imports {
+        return Some(match finding.lost_ns {
+            Some(_) => "Where several processes read a module, it is compared with one that reads it.".to_owned(),
+            None => {
+                "The interpreter makes these calls, once a process: what the program's own code can change comes first."
+                    .to_owned()
+            }
+        });
     }
     if finding.kind == Kind::InsideLibrary && finding.counters.is_none() {
         return Some(exchange(finding));
@@ -476,6 +487,8 @@ fn is_about_names(kind: Kind) -> bool {
             | Kind::FilePerProcess
             | Kind::ManyStripes
             | Kind::MetadataTime
+            | Kind::Imports
+            | Kind::SyncPerFile
     )
 }
 
@@ -643,6 +656,10 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
             "Data forced to the device every few bytes",
             "sync once, at the end or at points from which the program can go on after a crash.",
         ),
+        Kind::SyncPerFile => (
+            "Many files, each forced to the device by itself",
+            "write all of them and then sync once (syncfs), or keep the pieces in one file: each sync waits for the device.",
+        ),
         Kind::OpenStorm => {
             ("The same files opened again and again", "open each once and keep it open while it is used.")
         }
@@ -662,6 +679,11 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
             "The same files opened and asked for by every rank",
             "let one rank look and tell the others (MPI_Bcast); pack what all need into one file, or stage it to each \
              node's own storage.",
+        ),
+        Kind::Imports => (
+            "Modules of Python looked up and read",
+            "import less (`python -X importtime` shows what each import takes), or keep the modules close by: in a container \
+             image, or in a copy on each node's own storage.",
         ),
         Kind::LockWaits => (
             "Processes wait for each other's locks",

@@ -20,7 +20,7 @@ use crate::{
 
 pub(crate) const STYLE: &str = include_str!("page.css");
 /// The page's script: one scope, a file a concept. Later ones use earlier ones.
-const SCRIPT: [&str; 17] = [
+const SCRIPT: [&str; 18] = [
     include_str!("page/data.js"),
     include_str!("page/words.js"),
     include_str!("page/measures.js"),
@@ -29,6 +29,7 @@ const SCRIPT: [&str; 17] = [
     include_str!("page/canvas.js"),
     include_str!("page/view.js"),
     include_str!("page/bars.js"),
+    include_str!("page/marks.js"),
     include_str!("page/timeline.js"),
     include_str!("page/pointer.js"),
     include_str!("page/overview.js"),
@@ -311,7 +312,8 @@ fn timeline_figure(timeline: &Timeline) -> String {
             format!("<button type=\"button\" data-op=\"{op}\" aria-pressed=\"true\"><i class=\"key op-{op}\"></i>{op}</button>")
         })
         .collect();
-    let note = if timeline.note.is_empty() { String::new() } else { format!("<p>{}</p>", timeline.note) };
+    let paragraph = |text: &str| if text.is_empty() { String::new() } else { format!("<p>{text}</p>") };
+    let (note, marks) = (paragraph(&timeline.note), paragraph(&timeline.marks));
     let parts = legend_of_parts(timeline.parts);
     let rows = match timeline.rows > timeline.processes {
         true => "one row a thread",
@@ -332,7 +334,7 @@ fn timeline_figure(timeline: &Timeline) -> String {
          <div class=\"tip\" role=\"status\" hidden></div></div>{parts}\
          <figcaption id=\"keys\"><p>Drag to move; Shift + drag, or drag on the strip below, chooses a time for all figures and \
          tables. Ctrl + wheel or pinch to zoom; after a click on the timeline the wheel alone does. Keys: arrows move, + and − \
-         zoom, 0 shows the whole run, C chooses the time that is shown, Escape ends that. Double-click zooms in.</p>{note}\
+         zoom, 0 shows the whole run, C chooses the time that is shown, Escape ends that. Double-click zooms in.</p>{marks}{note}\
          </figcaption></figure>",
         processes = units::things(timeline.processes as u64, "process", "processes"),
     )

@@ -22,6 +22,7 @@ mod headline;
 mod html;
 mod live;
 mod marked;
+mod marks;
 mod named_files;
 mod over_time;
 mod prediction;

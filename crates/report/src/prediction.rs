@@ -23,6 +23,8 @@ pub struct Prediction {
     pub bandwidth_bytes_per_s: f64,
     /// Parts of the predicted time, seconds, in the order to show.
     pub breakdown: Vec<(String, f64)>,
+    /// Whether any strategy would give the same: the program makes no calls of MPI-IO.
+    pub of_any_strategy: bool,
     /// The measured I/O time, seconds, if somebody measured.
     pub measured_s: Option<f64>,
     /// Where the measured time is expected in 80 % of runs, if predictions for this machine were compared with runs.
@@ -134,7 +136,7 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
     let rows = predictions.iter().map(|prediction| {
         let mut row = vec![
             prediction.machine.clone(),
-            prediction.strategy.clone(),
+            strategy_of(prediction, predictions).to_owned(),
             units::time_s(prediction.io_time_s),
         ];
         if with_intervals {
@@ -160,6 +162,12 @@ pub(crate) fn table(predictions: &[Prediction]) -> Table {
     Table { title: "Predictions".into(), note: note(predictions), columns, rows: rows.collect() }
 }
 
+/// The strategy of one of some predictions; `any` where one stands for all.
+pub(crate) fn strategy_of<'a>(one: &'a Prediction, among: &[Prediction]) -> &'a str {
+    let stands_for_all = |other: &Prediction| other.of_any_strategy && other.strategy == one.strategy;
+    if among.iter().all(stands_for_all) { "any" } else { &one.strategy }
+}
+
 /// What is saved of the time as it is, in words.
 fn saved(prediction: &Prediction) -> String {
     match prediction.saved() {
@@ -180,7 +188,12 @@ fn note(predictions: &[Prediction]) -> String {
     let base = base.map(|base| {
         format!("Saved: of the time of {}, what the MPI library does by itself. {}", base.strategy, base.why)
     });
-    let notes = base.into_iter().chain(intervals(predictions)).chain(crowds(predictions));
+    let of_any = predictions.iter().any(|prediction| prediction.of_any_strategy);
+    let of_any = of_any.then(|| {
+        "The program makes no calls of MPI-IO, which strategies are for: there is none to choose, and each gives the same times."
+            .to_owned()
+    });
+    let notes = base.into_iter().chain(of_any).chain(intervals(predictions)).chain(crowds(predictions));
     notes.collect::<Vec<_>>().join(" ")
 }
 
@@ -234,6 +247,7 @@ pub(crate) mod tests {
             modelled_s: 1.0,
             bandwidth_bytes_per_s: 1e6,
             breakdown: Vec::new(),
+            of_any_strategy: false,
             measured_s: None,
             interval: None,
             as_it_is: None,
@@ -278,6 +292,21 @@ pub(crate) mod tests {
         let corrected = model.corrected(Interval { low_s: 0.25, high_s: 1.0, reason: String::new() });
         assert_eq!((corrected.io_time_s, corrected.modelled_s, corrected.correction()), (0.5, 1.0, 0.5));
         assert_eq!((corrected.breakdown[0].1, corrected.bandwidth_bytes_per_s), (0.3, 2e6));
+    }
+
+    #[test]
+    fn where_there_is_no_strategy_to_choose_none_is_named() {
+        let alike = |strategy: &str| Prediction {
+            of_any_strategy: true,
+            strategy: strategy.to_owned(),
+            ..prediction("here", None)
+        };
+        let one = predictions_text(&[alike("independent")]);
+        assert!(one.contains("any") && !one.contains("independent"), "{one}");
+        assert!(one.contains("no calls of MPI-IO"), "{one}");
+        let asked = predictions_text(&[alike("independent"), alike("two-phase")]);
+        assert!(asked.contains("independent") && asked.contains("two-phase"), "{asked}");
+        assert!(!predictions_text(&[prediction("here", None)]).contains("no calls"));
     }
 
     #[test]

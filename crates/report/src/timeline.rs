@@ -28,6 +28,8 @@ pub(crate) struct Timeline {
     pub(crate) parts: &'static [&'static str],
     /// What one must know of it, in words; may be empty.
     pub(crate) note: String,
+    /// What the bands of marks are, in words; empty if there are none.
+    pub(crate) marks: String,
     /// Number of rows.
     pub(crate) rows: usize,
     /// Number of processes.
@@ -66,6 +68,7 @@ impl Timeline {
             ("process_of_row", list(rows.process_of_row.iter().map(usize::to_string))),
             ("findings", list(findings.into_iter())),
             ("columns", drawn.columns(parts.len(), span_ns > 0)),
+            ("marks", crate::marks::json(found, &rows, unit_ns)),
             ("busy", busy(found)),
             ("apart", crate::over_time::apart_json(found)),
         ];
@@ -80,6 +83,7 @@ impl Timeline {
                 .collect(),
             parts,
             note: note(found, bars.len(), span_ns),
+            marks: crate::marks::note(found),
             rows: rows.names.len(),
             processes: rows.processes.len(),
             has_offsets: bars.iter().any(|bar| bar.place.is_in_file() && bar.files.file != 0),

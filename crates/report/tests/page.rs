@@ -47,6 +47,7 @@ fn prediction(name: &str) -> Prediction {
         as_it_is: None,
         bytes_between_nodes: None,
         crowd: Some((8, 2)),
+        of_any_strategy: false,
         beside: None,
     }
 }

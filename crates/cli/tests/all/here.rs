@@ -92,8 +92,8 @@ fn a_calibrated_place_is_kept_and_found() {
     assert!(file.starts_with(place.cache().join("pioscope").join(host.trim())), "{}", file.display());
     assert_eq!(files(file.parent().unwrap()).len(), 1, "nothing is left beside it");
     let by_default = place.pioscope(["predict", "run.pio"]).succeeds();
-    row(&by_default, "here", "independent");
-    assert!(place.join("run-here-two-phase.pio").exists());
+    row(&by_default, "here", "any");
+    assert!(place.join("run-here-independent.pio").exists());
     let two = place.pioscope(["predict", "run.pio", "-m", "here,sp-argonne", "-s", "list"]).succeeds();
     row(&two, "here", "list");
     row(&two, "sp-argonne", "list");
@@ -144,7 +144,7 @@ fn what_several_nodes_share_is_found_on_all_hosts() {
         assert_eq!(listed.contains("@all-hosts"), is_found, "{listed}");
         let found = place.pioscope(["predict", "run.pio"]);
         if is_found {
-            row(&found.succeeds(), "here", "independent");
+            row(&found.succeeds(), "here", "any");
             assert!(place.pioscope(["machines", "show", "here"]).succeeds().out.contains("cores = "));
         } else {
             found.fails_with("this place is not calibrated");
@@ -211,9 +211,11 @@ fn compared_runs_make_intervals() {
         "{}",
         first.out
     );
-    assert!(row(&first, "here", "independent").contains(" to "), "{}", first.out);
-    // What touches neither MPI nor collective buffers is the same under each.
-    assert!(row(&first, "here", "independent").contains(" equal "), "{}", first.out);
+    assert!(row(&first, "here", "any").contains(" to "), "{}", first.out);
+    assert!(unwrapped(&first).contains("there is none to choose"), "{}", first.out);
+    // What does not touch MPI is the same under each.
+    let asked = predict(&["-s", "romio,two-phase"]);
+    assert!(row(&asked, "here", "two-phase").contains(" equal "), "{}", asked.out);
     let page = fs::read_to_string(place.join("report.html")).unwrap();
     assert!(page.contains("class=\"interval\"") && page.contains("no run was compared here yet"));
     assert!(!history.exists());

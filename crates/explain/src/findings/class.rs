@@ -83,6 +83,14 @@ impl Costs {
         &mut self.0[index].1
     }
 
+    /// What all classes cost.
+    pub(crate) fn sum(&self) -> Cost {
+        self.0.iter().fold(Cost::default(), |mut sum, (_, cost)| {
+            sum.merge(cost);
+            sum
+        })
+    }
+
     pub(crate) fn get(&self, class: Class) -> Option<&Cost> {
         self.0.iter().find(|(known, _)| *known == class).map(|(_, cost)| cost)
     }

@@ -51,6 +51,8 @@ pub enum Kind {
     NoView,
     /// Data forced to the device every few bytes.
     SyncPerWrite,
+    /// Many files, each forced to the device by itself.
+    SyncPerFile,
     /// The same files opened and closed again and again.
     OpenStorm,
     /// A great many files, each opened for little.
@@ -61,6 +63,8 @@ pub enum Kind {
     MetadataStorm,
     /// The same files opened and asked for by every rank.
     SameNamesByAll,
+    /// The interpreter of Python looks up and reads its modules.
+    Imports,
     /// Processes wait for each other's locks on files.
     LockWaits,
     /// One rank writes for all.
@@ -94,7 +98,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Kind; 36] = [
+    pub const ALL: [Kind; 38] = [
         Kind::SmallWrites,
         Kind::SmallReads,
         Kind::UnbufferedStream,
@@ -112,11 +116,13 @@ impl Kind {
         Kind::MissingCollective,
         Kind::NoView,
         Kind::SyncPerWrite,
+        Kind::SyncPerFile,
         Kind::OpenStorm,
         Kind::ManySmallFiles,
         Kind::FilePerProcess,
         Kind::MetadataStorm,
         Kind::SameNamesByAll,
+        Kind::Imports,
         Kind::LockWaits,
         Kind::OneWriter,
         Kind::Straggler,

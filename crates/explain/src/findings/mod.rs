@@ -5,7 +5,7 @@
 //! findings, when it is known what all processes did with a file: [`requests`] (sizes and order), [`alignment`], [`reuse`] (bytes
 //! moved again), [`sharing`] (several processes and one file), [`names`] (opens, names, syncs), [`balance`] (who does
 //! how much), [`waiting`] (I/O that could go on meanwhile), [`collectives`] (late ranks, the MPI library), [`mappings`]
-//! (page faults), [`striping`] (how files lie on targets). Where there are no events, [`counters`] makes what can be made from sums.
+//! (page faults), [`striping`] (how files lie on targets), [`imports`] (modules of Python). Where there are no events, [`counters`] makes what can be made from sums.
 //!
 //! *What a finding costs* is an estimate that can be followed: the time that its calls took, less what the same bytes
 //! would take in large requests, at the rate that the trace itself or the recorder's measurement says ([`rates`]). Where
@@ -23,6 +23,7 @@ pub(crate) mod counters;
 mod evidence;
 mod files;
 mod finding;
+mod imports;
 mod limits;
 mod locks;
 mod mappings;
@@ -50,6 +51,7 @@ use std::collections::BTreeSet;
 
 use class::Class;
 use finding::Draft;
+use imports::Modules;
 pub(crate) use limits::SLOWER;
 use limits::{CALLS, LOST_NS, SHARE};
 use pio_trace::FileId;
@@ -66,6 +68,8 @@ pub(crate) struct Context<'a> {
     concurrency: f64,
     /// Files whose pages several processes write parts of: all that is wrong with their writes follows from that.
     contended: BTreeSet<FileId>,
+    /// Files that have a finding of their own.
+    modules: Modules,
 }
 
 impl<'a> Evidence<'a> {
@@ -76,6 +80,7 @@ impl<'a> Evidence<'a> {
             duration_ns,
             concurrency: io_time.concurrency().unwrap_or(1.0).max(1.0),
             contended: sharing::contended(&self.slots.slots),
+            modules: Modules::of(self.tables, &self.slots.slots),
         };
         let mut findings = Vec::new();
         findings.extend(requests::findings(&context));
@@ -85,6 +90,7 @@ impl<'a> Evidence<'a> {
         findings.extend(names::findings(&context));
         findings.extend(collectives::findings(&context));
         findings.extend(locks::findings(&context));
+        findings.extend(imports::finding(&context));
         let balance = balance::findings(&context);
         // One writer waits because it does the work of all: that it also computes meanwhile is not what is wrong.
         if balance.iter().all(|finding| finding.kind != Kind::OneWriter) {
@@ -99,9 +105,13 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Those that cost most first.
+/// Those that cost most first; last what the program can hardly change.
 pub(crate) fn sort(findings: &mut [Finding]) {
-    findings.sort_by(|a, b| b.weight_ns().total_cmp(&a.weight_ns()).then(a.kind.cmp(&b.kind)));
+    let is_last = |finding: &Finding| finding.kind == Kind::Imports && finding.lost_ns.is_none();
+    findings.sort_by(|a, b| {
+        let by_weight = b.weight_ns().total_cmp(&a.weight_ns());
+        is_last(a).cmp(&is_last(b)).then(by_weight).then(a.kind.cmp(&b.kind))
+    });
 }
 
 /// Some findings look at the same time from different sides, others at processes that go on side by side: where all
@@ -116,12 +126,13 @@ fn share_time(findings: &mut [Finding], any_ns: u64) {
 }
 
 impl<'a> Context<'a> {
-    /// The slots that were charged to a class, and what for.
+    /// The slots that were charged to a class, and what for; without modules of Python.
     fn charged(&self, class: Class) -> impl Iterator<Item = (&'a Slot, Cost)> {
         self.evidence
             .slots
             .slots
             .iter()
+            .filter(|slot| !self.modules.has(slot))
             .filter_map(move |slot| slot.costs.get(class).map(|cost| (slot, *cost)))
     }
 

@@ -16,6 +16,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let named = context.charged(Class::Name).filter(|(slot, _)| !by_all.has(slot));
     [
         syncs(context),
+        syncs_of_files(context),
         by_all.finding(context),
         context.vain(Kind::OpenStorm, context.charged(Class::Reopen), 0.0, CALLS),
         many_files(context),
@@ -32,6 +33,15 @@ fn syncs(context: &Context<'_>) -> Option<Finding> {
     let calls: u64 = parts.iter().map(|(_, cost)| cost.calls).sum();
     let needed = parts.len() as f64 / calls.max(1) as f64;
     context.vain(Kind::SyncPerWrite, parts, needed, SYNCS)
+}
+
+/// Of files that are synced a few times, one sync a process is needed, for all of them.
+fn syncs_of_files(context: &Context<'_>) -> Option<Finding> {
+    let parts: Vec<_> = context.charged(Class::Sync).filter(|(_, cost)| cost.calls < SYNCS).collect();
+    let processes: BTreeSet<_> = parts.iter().map(|(slot, _)| slot.process).collect();
+    let calls: u64 = parts.iter().map(|(_, cost)| cost.calls).sum();
+    let needed = processes.len() as f64 / calls.max(1) as f64;
+    context.vain(Kind::SyncPerFile, parts, needed, CALLS)
 }
 
 /// Files that every rank opens or asks for, and none writes.

@@ -349,6 +349,20 @@ static void sync_per_write(int mended) {
     close(fd);
 }
 
+static void sync_per_file(int mended) {
+    char name[32];
+    for (int i = 0; i < 120; i++) {
+        snprintf(name, sizeof name, "record-%d", i);
+        int fd = create(name);
+        put(fd, 4096, 0);
+        if (!mended)
+            check(fsync(fd) == 0, "fsync");
+        else if (i == 119)
+            check(syncfs(fd) == 0, "syncfs");
+        close(fd);
+    }
+}
+
 static void unbuffered_stream(int mended) {
     FILE *out = fopen("out", "w");
     check(out != NULL, "out");
@@ -650,6 +664,7 @@ int main(int argc, char **argv) {
         {"header-rewritten", header_rewritten},
         {"read-after-write", read_after_write},
         {"sync-per-write", sync_per_write},
+        {"sync-per-file", sync_per_file},
         {"unbuffered-stream", unbuffered_stream},
         {"shared-append", shared_append},
         {"unaligned-sharing", unaligned_sharing},

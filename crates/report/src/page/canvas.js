@@ -42,7 +42,7 @@ const onceAFrame = (draw) => {
 // Room at the left for the names of rows, the same in all drawings over time; less where the page is narrow.
 const ruler = document.createElement("canvas").getContext("2d");
 ruler.font = FONT;
-const nameWidth = ["whole run", ...data.rows].reduce((most, name) => Math.max(most, ruler.measureText(name).width), 0);
+const nameWidth = ["whole run", ...data.rows, ...data.marks.map(({ name }) => name)].reduce((most, name) => Math.max(most, ruler.measureText(name).width), 0);
 const gutter = (width) => Math.ceil(Math.min(nameWidth + 14, width * 0.22, 170));
 const fitted = (context, name, width) => {
   if (context.measureText(name).width <= width) return name;

@@ -19,6 +19,11 @@ const barAt = (event) => {
   }
   return best;
 };
+const markUnder = (event) => {
+  const box = timeline.getBoundingClientRect();
+  if (event.clientX - box.left < layout.left) return null;
+  return markAt(event.clientY - box.top - MARKS_TOP, timeAt(event), ((view.to - view.from) * 2) / (layout.width - layout.left));
+};
 // Chooses the time between two, in whichever order they come.
 const chooseTime = (one, other) => choose({ from: Math.max(0, Math.min(one, other)), until: Math.min(total, Math.max(one, other)) });
 const chooseView = () => chooseTime(view.from, view.to);
@@ -37,20 +42,27 @@ if (timeline) {
 
   // One pointer moves, or chooses a time; two zoom.
   const pointers = new Map();
-  let brushedFrom = null;
+  let brushedFrom = null, downAt = null;
   timeline.addEventListener("pointerdown", (event) => {
     if (event.button) return;
+    downAt = [event.clientX, event.clientY];
     pointers.set(event.pointerId, event);
     timeline.setPointerCapture(event.pointerId);
     brushedFrom = event.shiftKey ? timeAt(event) : null;
     showTip(timeline, event, null);
   });
   for (const end of ["pointerup", "pointercancel"]) timeline.addEventListener(end, (event) => pointers.delete(event.pointerId));
+  // A click on a band chooses its time.
+  timeline.addEventListener("pointerup", (event) => {
+    if (event.shiftKey || !downAt || Math.hypot(event.clientX - downAt[0], event.clientY - downAt[1]) > 2) return;
+    const mark = markUnder(event);
+    if (mark) chooseTime(mark.one.start[mark.i], mark.one.end[mark.i]);
+  });
   timeline.addEventListener("pointermove", (event) => {
     const before = pointers.get(event.pointerId);
     if (!before) {
-      const i = barAt(event);
-      showTip(timeline, event, i < 0 ? null : tipLines(i));
+      const i = barAt(event), mark = i < 0 ? markUnder(event) : null;
+      showTip(timeline, event, i >= 0 ? tipLines(i) : mark && markLines(mark));
       return;
     }
     const others = [...pointers.values()].filter((other) => other.pointerId !== event.pointerId);

@@ -4,7 +4,7 @@ const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 const redraws = [];
 const redrawAll = () => redraws.forEach((redraw) => redraw());
 const NAMES = ["ink", "soft", "panel", "line", "grid", "stripe", "ghost", "accent", "heat-0", "heat-1", "open", "close", "read", "write", "seek",
-  "sync", "view", "metadata", "communication", "acknowledgement", "warn-line"];
+  "sync", "view", "metadata", "communication", "acknowledgement", "warn-line", "mark-0", "mark-1", "mark-line"];
 let colours = {};
 const setTheme = (dark) => {
   root.classList.toggle("dark", dark);

@@ -1,6 +1,6 @@
 // ---- timeline: one row a thread, one lane a layer.
 const timeline = document.getElementById("bars");
-const TOP = 26, BOTTOM = 6, weights = [11, 11, 8, 6];
+const MARKS_TOP = 24, TOP = 26 + marksHeight, BOTTOM = 6, weights = [11, 11, 8, 6];
 let layout = null, scroll = 0;
 
 const arrange = () => {
@@ -24,13 +24,16 @@ const drawTimeline = () => {
   Object.assign(layout, { left, width });
   keepTimeline(g, [view.from, view.to, scroll], () => paintRows(g, x));
   g.save();
-  g.beginPath(); g.rect(left, TOP, width - left, layout.plot); g.clip();
-  veil(g, x, left, width, TOP, layout.plot);
+  g.beginPath(); g.rect(left, TOP - marksHeight, width - left, layout.plot + marksHeight); g.clip();
+  veil(g, x, left, width, TOP - marksHeight, layout.plot + marksHeight);
   g.restore();
 };
 const paintRows = (g, x) => {
   const { left, width } = layout, scale = (width - left) / (view.to - view.from);
   const gap = axis(g, view.from, view.to, x, 0, left, width);
+  drawMarks(g, x, MARKS_TOP, left, width);
+  g.fillStyle = colours.soft; g.textAlign = "right";
+  marks.forEach(({ name }, lane) => g.fillText(fitted(g, name, left - 12), left - 10, markTop(lane, MARKS_TOP) + MARK / 2 + 0.5));
   const first = Math.floor(scroll / layout.height), last = Math.min(layout.rows.length - 1, Math.floor((scroll + layout.plot) / layout.height));
   const top = (row) => TOP + row * layout.height - scroll;
   g.save();
@@ -57,6 +60,7 @@ const paintRows = (g, x) => {
       drawLane(g, lanes[layout.rows[row] * each + +lane], top(row) + layout.gap / 2 + y, h, x, scale, left, width);
     }
   }
+  drawMarkLines(g, x, TOP, layout.plot, left, width);
   g.restore();
   if (layout.deepest > 0) {
     g.fillStyle = colours.soft;

@@ -134,6 +134,11 @@ impl Workload {
         self.programs.len() as u32
     }
 
+    /// Whether any call goes through MPI-IO: without one, all strategies are the same.
+    pub fn has_mpi_io(&self) -> bool {
+        self.handles.iter().any(|open| open.group.is_some())
+    }
+
     /// For each file, whether a rank writes to it before it reads from it: such a file counts as made by the program.
     pub(crate) fn made_files(&self) -> Vec<bool> {
         let mut made = vec![false; self.files.len()];
