@@ -1,7 +1,7 @@
 //! Measured runs as CSV files: those that the project carries, and folders of a user's own.
 //!
 //! A column that is missing or misspelt would make every number in it unknown, and a number that cannot be would make a
-//! prediction that cannot be. So both are errors, with the place. A blank cell is a number that nobody knows: rows that lack
+//! prediction that cannot be. So both are errors, with the place. Some columns a table may lack. A blank cell is a number that nobody knows: rows that lack
 //! what the models need are left out, and counted.
 
 use std::collections::BTreeMap;
@@ -22,6 +22,8 @@ const MOST_COUNTED: f64 = 10_000_000.0;
 pub(super) trait Row: DeserializeOwned {
     /// The columns that the table needs.
     const COLUMNS: &'static [Column];
+    /// Those of them that it may lack, as if all their cells were blank.
+    const MAY_LACK: &'static [&'static str] = &[];
 
     /// Why it cannot be used, as the end of "3 …"; none if it can.
     fn left_out(&self) -> Option<String>;
@@ -135,7 +137,7 @@ fn rows<T: Row>(text: impl std::io::Read, path: &Path) -> Result<Vec<T>, ScoreEr
     for record in reader.records() {
         let record = record.map_err(unreadable)?;
         for (Column(name, cells), place) in T::COLUMNS.iter().zip(&places) {
-            let text = record.get(*place).unwrap_or_default();
+            let text = place.and_then(|place| record.get(place)).unwrap_or_default();
             if let Some(expected) = cells.refuse(text) {
                 return Err(ScoreError::Refused {
                     path: path.to_owned(),
@@ -151,18 +153,19 @@ fn rows<T: Row>(text: impl std::io::Read, path: &Path) -> Result<Vec<T>, ScoreEr
     Ok(rows)
 }
 
-/// Where the needed columns are.
-fn places<T: Row>(headers: &StringRecord, path: &Path) -> Result<Vec<usize>, ScoreError> {
+/// Where the columns are.
+fn places<T: Row>(headers: &StringRecord, path: &Path) -> Result<Vec<Option<usize>>, ScoreError> {
     let names = || T::COLUMNS.iter().map(|column| column.0);
+    let needed = || names().filter(|name| !T::MAY_LACK.contains(name));
     let place = |name: &str| headers.iter().position(|header| header == name);
-    let missing: Vec<&str> = names().filter(|name| place(name).is_none()).collect();
+    let missing: Vec<&str> = needed().filter(|name| place(name).is_none()).collect();
     if missing.is_empty() {
-        return Ok(names().filter_map(place).collect());
+        return Ok(names().map(place).collect());
     }
     Err(ScoreError::NoColumns {
         path: path.to_owned(),
         missing: missing.join(", "),
-        needed: names().collect::<Vec<_>>().join(", "),
+        needed: needed().collect::<Vec<_>>().join(", "),
     })
 }
 
