@@ -70,8 +70,7 @@ test-width: build collapse ## the same with 128 and 256 ranks
 test-second-mpi: export PATH := $(CURDIR)/.venv-$(SECOND_MPI)/bin:$(PATH)
 test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
 	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc BUILD=build-second
-	cargo test --workspace --test programs --test mpi
-	cargo test --workspace --test all jobs
+	cargo test --workspace --test all -- jobs:: programs::
 	python3 tools/identity.py --ranks 4 --collapse apps/collapse/build-second/collapse
 
 test-cluster: build collapse ## a cluster of namespaces of this machine, and jobs across its nodes
@@ -87,11 +86,11 @@ test-truth: build ## a few programs recorded, predicted and run
 
 # Each part that finds its library, and says which it does not.
 test-programs: build .venv-mpi4py/.ready ## programs that use MPI-IO through HDF5, PnetCDF and mpi4py, on files and on I/O servers
-	cargo test -p pio-mpiio --test applications -- --ignored --nocapture
+	cargo test -p pio-mpiio --test all applications:: -- --ignored --nocapture
 	.venv-mpi4py/bin/python crates/mpiio/tests/mpi4py.py --archive .venv-mpi4py/mpi4py-*.tar.gz --pioscope target/debug/pioscope
 
 test-recorded: preflight ## real programs recorded and watched by strace in the same run: both must see the same calls
-	cargo test -p pio-record --test recorded -- --include-ignored --nocapture
+	cargo test -p pio-record --test all recorded:: -- --include-ignored --nocapture
 
 test-darshan: preflight .venv-darshan/.ready ## Darshan logs, number by number as PyDarshan reads them
 	.venv-darshan/bin/python tools/check_darshan.py

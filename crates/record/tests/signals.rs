@@ -1,5 +1,7 @@
 //! Signals end the job, not the recorder. Alone in its process: the signal is for whoever runs the recorder.
 
+#[path = "all/common/mod.rs"]
+#[allow(dead_code, reason = "most of it is for the other tests")]
 mod common;
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! Reports of made-up traces, or of a trace file: `sample_report checkpoints|copy|long|FILE.pio [FILE.html]` prints the
 //! text and writes the page.
 
-#[path = "../tests/synthetic/mod.rs"]
+#[path = "../tests/all/synthetic/mod.rs"]
 mod synthetic;
 
 use std::error::Error;

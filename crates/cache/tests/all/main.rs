@@ -1,0 +1,10 @@
+//! All tests of this crate in one program: that is linked once, and runs on all cores.
+
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
+
+mod behaviour;
+mod driver;
+mod naive;
+mod policies;
+mod promises;

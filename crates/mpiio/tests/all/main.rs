@@ -1,0 +1,11 @@
+//! All tests of this crate in one program: that is linked once, and runs on all cores.
+
+// A test that cannot set up its scene fails there.
+#![allow(clippy::unwrap_used)]
+
+mod applications;
+mod common;
+mod conformance;
+mod exports;
+mod programs;
+mod rooms;

@@ -1,0 +1,20 @@
+//! All tests of this crate in one program: that is linked once, and runs on all cores. `signals` is
+//! beside it, alone in its process.
+
+mod asynchronous;
+mod call_sites;
+mod common;
+mod damage;
+mod libraries;
+mod marks;
+mod mpi_jobs;
+mod open_flags;
+mod posix;
+mod processes;
+mod python_marks;
+mod recorded;
+mod refusals;
+mod selection;
+mod sizes;
+mod started;
+mod used;
