@@ -32,8 +32,10 @@ gallery: release .venv-python/.cookbook-ready ## reports of well-known programs,
 
 test: test-rust test-python test-cookbook test-report test-apps test-study test-mpi test-second-mpi test-cluster test-truth ## every test but the slow ones
 
+# Without the examples, which lint checks: to link them takes as long as to link as many tests.
 test-rust: build
-	cargo test --workspace
+	cargo test --workspace --tests
+	cargo test --workspace --doc
 
 # The extension is put where the package looks for it: building a wheel would compile everything once more.
 test-python: build .venv-python/.ready ## the Python module
