@@ -99,6 +99,7 @@ fn main() -> Outcome<()> {
         write_bytes_per_s: large / writing,
         share_processors: false,
         is_remote: false,
+        behind: None,
         turn_s: Terms::MEASURED.turn_s,
         together: Vec::new(),
     };

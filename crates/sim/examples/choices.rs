@@ -90,13 +90,13 @@ fn summary(losses: &[f64]) {
 }
 
 /// A workload of one file, written or read.
-struct Scene {
-    name: String,
+pub(crate) struct Scene {
+    pub(crate) name: String,
     direction: Direction,
     workload: Workload,
 }
 
-fn scenes(ranks: u32) -> Result<Vec<Scene>, Box<dyn Error>> {
+pub(crate) fn scenes(ranks: u32) -> Result<Vec<Scene>, Box<dyn Error>> {
     let mut scenes = Vec::new();
     for pattern in PATTERNS {
         for direction in [Direction::Write, Direction::Read] {
@@ -115,26 +115,32 @@ fn scenes(ranks: u32) -> Result<Vec<Scene>, Box<dyn Error>> {
 }
 
 impl Scene {
+    /// Milliseconds under a strategy, a rank on each core.
+    pub(crate) fn time(
+        &self,
+        machine: &Machine,
+        ranks: u32,
+        strategy: Strategy,
+    ) -> Result<f64, Box<dyn Error>> {
+        let options = Options { ranks_per_node: Some(machine.nodes.cores.min(ranks)), ..Options::default() };
+        let hints = Hints::default();
+        let found = simulate(machine, &self.workload, strategy, &hints, &options, None, &mut |_| {})?;
+        Ok(found.makespan.seconds() * 1e3)
+    }
+
     /// Prints a line; how many times the best strategy's time auto's is.
     fn print(&self, machine: &Machine, ranks: u32) -> Result<f64, Box<dyn Error>> {
-        let cores = machine.nodes.cores;
-        let options = Options { ranks_per_node: Some(cores.min(ranks)), ..Options::default() };
-        let time = |strategy| -> Result<f64, Box<dyn Error>> {
-            let hints = Hints::default();
-            let found = simulate(machine, &self.workload, strategy, &hints, &options, None, &mut |_| {})?;
-            Ok(found.makespan.seconds() * 1e3)
-        };
         print!("{ranks:>5} {:<28}", self.name);
         let thought = self.thought(machine, ranks);
         let mut best = f64::INFINITY;
         for strategy in STRATEGIES {
-            let found = time(strategy)?;
+            let found = self.time(machine, ranks, strategy)?;
             best = best.min(found);
             let thought = thought.iter().find(|(known, _)| *known == strategy);
             let thought = thought.map_or("-".to_owned(), |(_, ms)| format!("{ms:.2}"));
             print!(" {found:>9.2} ({thought:>7})");
         }
-        let auto = time(Strategy::Auto)?;
+        let auto = self.time(machine, ranks, Strategy::Auto)?;
         println!(" {auto:>9.2} {:>6.2}", auto / best);
         Ok(auto / best)
     }

@@ -1,7 +1,7 @@
 //! What the automatic choice is to know of a machine: the terms of its cost model, from the machine's description.
 
 use pio_machine::{Bandwidth, CallCost, Duration, Machine, Service, Storage};
-use pio_plan::cost::Terms;
+use pio_plan::cost::{Behind, Terms};
 
 /// The terms of the cost model on `machine`, for `Site::terms`: the library is told the same ones of the place where it runs.
 pub fn terms(machine: &Machine) -> Terms {
@@ -44,11 +44,22 @@ pub fn terms(machine: &Machine) -> Terms {
         write_bytes_per_s: files.write.1,
         share_processors: machine.storage.shares_cores(),
         is_remote: matches!(machine.storage, Storage::Shared(_) | Storage::Parallel(_)),
+        behind: behind(&machine.storage),
         turn_s: known(turn.seconds(), usual.turn_s),
         together: together.collect(),
     };
     debug_assert_eq!(terms.wrong(), None);
     terms
+}
+
+/// The servers that files are dealt out to, if those that open them only see calls to the kernel.
+fn behind(storage: &Storage) -> Option<Behind> {
+    match storage {
+        Storage::Striped { io, strip, takes_views: false, .. } => {
+            Some(Behind { servers: io.count, strip: *strip })
+        }
+        _ => None,
+    }
 }
 
 /// What is not measured, or takes no time, is as it is where everything was measured: the model divides by it.
@@ -125,6 +136,8 @@ impl Files {
                 let files = Files {
                     new: if machine.storage.shares_cores() { new } else { NOTHING },
                     asking: (calls.read.call.seconds(), calls.write.call.seconds()),
+                    // A lock and its end go to the directory and back.
+                    lock_s: 4.0 * machine.network.link.latency.seconds(),
                     ..Files::that_take(of_service(read), of_service(write), machine)
                 };
                 let Some(pieces) = pieces else { return files };

@@ -2,7 +2,7 @@
 
 use crate::access::Direction;
 use crate::cost::setting::Setting;
-use crate::cost::terms::Terms;
+use crate::cost::terms::{Behind, Terms};
 use crate::direct::is_direct;
 use crate::guard::Guard;
 use crate::leaders::Teams;
@@ -133,7 +133,7 @@ struct Requests {
     own_bytes: u64,
     /// Bytes of all.
     all_bytes: u64,
-    /// Whether each access is one run of bytes.
+    /// Whether each access is one run of bytes; else they are lists.
     in_runs: bool,
     /// Whether callers wait for each other.
     in_turn: bool,
@@ -192,12 +192,10 @@ impl Sum<'_> {
     /// Requests that list extents; a file takes them one by one.
     fn list(&mut self) {
         let operation = self.operation;
-        if self.setting.servers == 0 {
-            // Each locks all from its first byte to its last.
-            let in_turn = operation.is_interleaved && self.setting.guard == Guard::Alone;
-            self.lock(if in_turn { u64::from(operation.busy) } else { 1 });
-            return self.independent();
-        }
+        // Where there are locks, each locks all from its first byte to its last.
+        let in_turn = operation.is_interleaved && self.setting.guard == Guard::Alone;
+        self.lock(if in_turn { u64::from(operation.busy) } else { 1 });
+        let Some(servers) = self.servers() else { return self.independent() };
         let lists = |pieces: u64| pieces.div_ceil(self.setting.list_extents.max(1));
         let (own, all) =
             (lists(operation.most_pieces), lists(operation.pieces).max(u64::from(operation.busy)));
@@ -207,7 +205,7 @@ impl Sum<'_> {
         self.add(Part::Request, extents * self.terms.extent_s);
         let most_listed = operation.most_pieces.saturating_mul(EXTENT_BYTES) as f64;
         let listed = operation.pieces.saturating_mul(EXTENT_BYTES);
-        let through_link = most_listed.max(listed as f64 / f64::from(self.setting.servers));
+        let through_link = most_listed.max(listed as f64 / servers);
         self.add(Part::Transfer, through_link / self.terms.network_bytes_per_s);
         self.wire(listed);
         self.place();
@@ -219,7 +217,7 @@ impl Sum<'_> {
             own_bytes: operation.most_bytes,
             all_bytes: operation.bytes,
             in_runs: operation.is_contiguous(),
-            in_turn: false,
+            in_turn,
         });
     }
 
@@ -415,10 +413,19 @@ impl Sum<'_> {
     /// Servers that work at the same time for so many callers; if they share the ranks' processors, threads of theirs, of
     /// which each caller has one at each server.
     fn at_a_time(&self, callers: u64) -> f64 {
-        let servers = u64::from(self.setting.servers.max(1));
-        let threads = servers.saturating_mul(callers.max(1));
-        let shared = self.terms.share_processors && self.setting.servers > 0;
-        (if shared { threads.min(self.setting.processors.into()) } else { servers }) as f64
+        let Some(servers) = self.servers() else { return 1.0 };
+        let threads = servers * callers.max(1) as f64;
+        if self.terms.share_processors { threads.min(self.setting.processors.into()) } else { servers }
+    }
+
+    /// Servers that share the work of the operation: all that take views; of those behind the kernel, as many as have strips of its
+    /// span. None for a plain file.
+    fn servers(&self) -> Option<f64> {
+        if self.setting.servers > 0 {
+            return Some(self.setting.servers.into());
+        }
+        let Behind { servers, strip } = self.terms.behind?;
+        Some((self.operation.span as f64 / strip as f64).min(servers.into()).max(1.0))
     }
 
     /// The same, where data are long runs: of the threads of a server that shares the ranks' processors, only one writes such to
@@ -428,7 +435,7 @@ impl Sum<'_> {
         let accesses = self.to_servers(requests.accesses, requests.all_bytes);
         let are_blocks = requests.in_runs && requests.all_bytes as f64 >= accesses * BLOCK_BYTES as f64;
         let alone = are_blocks && direction == Direction::Write && self.terms.share_processors;
-        if alone { at_a_time.min(self.setting.servers.max(1).into()) } else { at_a_time }
+        if alone { at_a_time.min(self.servers().unwrap_or(1.0)) } else { at_a_time }
     }
 
     /// So many ranks pack, or put in place, at the same time.
@@ -441,13 +448,21 @@ impl Sum<'_> {
         self.request_going(requests, self.operation.direction);
     }
 
-    fn request_going(&mut self, requests: &Requests, direction: Direction) {
+    /// Seconds of a request where it is served, bytes a second, and seconds of the processor of the rank that asks.
+    fn costs_of(&self, direction: Direction) -> (f64, f64, f64) {
         let terms = self.terms;
-        let (request_s, rate, asking_s) = match direction {
+        match direction {
             Direction::Read => (terms.read_s, terms.read_bytes_per_s, terms.asking_read_s),
             Direction::Write => (terms.write_s, terms.write_bytes_per_s, terms.asking_write_s),
-        };
+        }
+    }
+
+    fn request_going(&mut self, requests: &Requests, direction: Direction) {
+        let (request_s, rate, asking_s) = self.costs_of(direction);
         let (own_bytes, all_bytes) = (requests.own_bytes as f64, requests.all_bytes as f64);
+        if let (0, Some(behind)) = (self.setting.servers, self.terms.behind) {
+            return self.request_behind(requests, behind, direction);
+        }
         if self.setting.servers == 0 {
             // Most kernels let only one process at a time write a file; readers have their processors, or wait side by side.
             let alone = requests.in_turn || direction == Direction::Write;
@@ -481,6 +496,38 @@ impl Sum<'_> {
             self.new_pages(requests);
         }
         self.wire(requests.all_bytes.saturating_add((all * REQUEST_BYTES as f64) as u64));
+    }
+
+    /// Requests to servers behind the kernel. A rank's requests go one after the other, and those of all share the servers: an
+    /// operation ends with the last rank, or with the last server.
+    fn request_behind(&mut self, requests: &Requests, behind: Behind, direction: Direction) {
+        let (operation, terms) = (self.operation, self.terms);
+        let (request_s, rate, asking_s) = self.costs_of(direction);
+        let at_a_time = self.at_a_time(requests.callers);
+        let (own, all) = (requests.own.max(1) as f64, requests.all as f64);
+        let (own_bytes, all_bytes) = (requests.own_bytes as f64, requests.all_bytes as f64);
+        // Servers that a request goes to: those of the strips that it reaches into.
+        let (long, most) = match requests.in_runs {
+            true => (own_bytes, f64::INFINITY),
+            false => (operation.most_span as f64, operation.most_pieces as f64 / own),
+        };
+        let wide = (1.0 + long / own / behind.strip as f64).min(most).min(at_a_time).max(1.0);
+        // Where callers wait for each other, the requests of all go one after the other.
+        let (calls, bytes) = if requests.in_turn { (all, all_bytes) } else { (own, own_bytes) };
+        let crowd = if requests.in_turn { 1.0 } else { self.crowd(requests.callers) };
+        self.add(Part::Request, calls * (asking_s * crowd + 2.0 * terms.message_s));
+        let one_by_one = calls * request_s + bytes / wide / rate;
+        let queued = (all * wide * request_s + all_bytes / rate) / at_a_time;
+        self.add(Part::Store, one_by_one.max(queued));
+        // The ranks of a node share its link.
+        let on_node = requests.callers.div_ceil(self.setting.nodes.into()) as f64;
+        let link =
+            if requests.in_turn { all_bytes } else { (own_bytes * on_node).max(all_bytes / at_a_time) };
+        self.add(Part::Transfer, link / terms.network_bytes_per_s);
+        if direction == Direction::Write {
+            self.new_pages(requests);
+        }
+        self.wire(requests.all_bytes.saturating_add((all * wide * REQUEST_BYTES as f64) as u64));
     }
 
     /// What writes take longer because the file is new: each page is so once, whoever writes the most of it.

@@ -19,6 +19,8 @@ pub struct Setting {
     pub strips_are_known: bool,
     /// Processors that the ranks share.
     pub processors: u32,
+    /// Nodes that the ranks are on; as many as ranks, if that is not known.
+    pub nodes: u32,
     /// Ranks that aggregate.
     pub aggregators: u32,
     /// Bytes of an aggregator's collective buffer.
@@ -56,6 +58,7 @@ impl Setting {
             strip: hints.striping_unit.unwrap_or(Setting::STRIP).max(1),
             strips_are_known: domains.are_aligned(),
             processors: context.processors.max(1),
+            nodes: context.nodes.as_ref().map_or(ranks, |nodes| nodes.count()).max(1),
             aggregators: hints.aggregators(ranks),
             collective_buffer: domains.buffer_size(),
             sieve_buffer: hints.sieve_size(direction).max(1),

@@ -42,12 +42,24 @@ pub struct Terms {
     pub share_processors: bool,
     /// Whether requests to the file system pass without a processor: its nodes share it, and wait for its answers.
     pub is_remote: bool,
+    /// How files are dealt out to I/O servers that calls to the kernel go to, if there are such and that is known.
+    pub behind: Option<Behind>,
     /// Seconds until a rank that others wait for has its processor, for each rank that goes before it: where ranks outnumber
     /// processors, one after the other computes, or looks whether others have come, for as long as it may.
     pub turn_s: f64,
     /// Seconds that so many ranks of a node take to say a few bytes to each other, all at it, if that was measured; by ranks,
     /// ascending.
     pub together: Vec<(u32, f64)>,
+}
+
+/// I/O servers behind calls to the kernel: a call is a request to each of them that has some of its bytes, and there waits for
+/// those of other ranks. Such a server takes a list of pieces as one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Behind {
+    /// How many have parts of a long file; at least 1.
+    pub servers: u32,
+    /// Bytes of a strip; at least 1.
+    pub strip: u64,
 }
 
 /// Of the terms that are numbers: the name, and where it is.
@@ -79,6 +91,7 @@ const NEW_PAGES: &str = "new-pages";
 const NEW_BYTE: &str = "new-byte";
 const SHARED: &str = "shared-processors";
 const REMOTE: &str = "remote";
+const BEHIND: &str = "behind";
 const TOGETHER: &str = "together";
 
 impl Terms {
@@ -104,6 +117,7 @@ impl Terms {
         write_bytes_per_s: 10e9,
         share_processors: false,
         is_remote: false,
+        behind: None,
         turn_s: 4e-3,
         together: Vec::new(),
     };
@@ -162,6 +176,9 @@ impl Terms {
         // Writing into a text does not fail.
         NUMBERS.iter().for_each(|(name, number)| _ = write!(text, "{name}={:e},", number(&mut terms)));
         _ = write!(text, "{SHARED}={},{REMOTE}={}", self.share_processors, self.is_remote);
+        if let Some(Behind { servers, strip }) = self.behind {
+            _ = write!(text, ",{BEHIND}={servers}:{strip}");
+        }
         self.together.iter().for_each(|(ranks, time)| _ = write!(text, ",{TOGETHER}={ranks}:{time:e}"));
         text
     }
@@ -181,6 +198,11 @@ impl Terms {
                 terms.share_processors = value.parse().map_err(|_| wrong())?;
             } else if name == REMOTE {
                 terms.is_remote = value.parse().map_err(|_| wrong())?;
+            } else if let (BEHIND, Some((servers, strip))) = (name, value.split_once(':')) {
+                let (servers, strip) =
+                    (servers.parse().map_err(|_| wrong())?, strip.parse().map_err(|_| wrong())?);
+                terms.behind = Some(Behind { servers, strip }).filter(|_| servers > 0 && strip > 0);
+                terms.behind.ok_or_else(wrong)?;
             } else if let (TOGETHER, Some((ranks, time))) = (name, value.split_once(':')) {
                 terms
                     .together
@@ -230,6 +252,7 @@ mod tests {
             placed_bytes_per_s: 2.5e9,
             share_processors: true,
             is_remote: true,
+            behind: Some(Behind { servers: 448, strip: 1 << 20 }),
             together: vec![(2, 1.7e-5), (8, 5e-4)],
             ..Terms::MEASURED
         };
@@ -242,6 +265,8 @@ mod tests {
             ("message=-1", "message=-1"),
             ("together=8:1,together=2:1", "together"),
             ("together=8", "'together=8'"),
+            ("behind=8", "'behind=8'"),
+            ("behind=0:65536", "'behind=0:65536'"),
         ] {
             let said = Terms::parse(text).unwrap_err();
             assert!(said.starts_with(expected), "{said}");

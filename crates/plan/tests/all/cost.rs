@@ -1,6 +1,6 @@
 //! The cost model: what it must do whatever its terms are, and what it says of usual patterns.
 
-use pio_plan::cost::{Estimate, Operation, Part, Setting, Terms, choose, estimate, possible};
+use pio_plan::cost::{Behind, Estimate, Operation, Part, Setting, Terms, choose, estimate, possible};
 use pio_plan::{Describe, Description, Direction, Guard, Hints, Nodes, Site, Strategy, Via, Views};
 use proptest::prelude::*;
 
@@ -180,6 +180,60 @@ fn ranks_that_would_take_turns_with_each_piece_list_them_instead() {
     assert_ne!(best(&long, &setting(0, 2), false), Strategy::List);
     assert_ne!(best(&apart(Direction::Write, 2, 1 << 20), &guarded, false), Strategy::List);
     assert_ne!(best(&interleaved(Direction::Read, 2, 128, 8192), &guarded, false), Strategy::List);
+}
+
+#[test]
+fn requests_queue_at_the_servers_behind_the_kernel_that_have_their_strips() {
+    let behind = |servers| Terms {
+        behind: Some(Behind { servers, strip: 1 << 20 }),
+        read_s: 20e-6,
+        write_s: 20e-6,
+        asking_read_s: 0.0,
+        ..Terms::MEASURED
+    };
+    let file = |strategy, operation: &Operation, servers| {
+        let setting = setting(0, operation.ranks);
+        let parts = estimate(strategy, operation, &setting, &behind(servers)).unwrap().parts;
+        parts.iter().find(|(part, _)| *part == Part::Store).unwrap().1
+    };
+    let is_about = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.03;
+    // 256 ranks, 64 pieces of 40 B each: all within a strip, so that one server has all 16,384 requests.
+    let small = interleaved(Direction::Read, 256, 64, 40);
+    for servers in [1, 448] {
+        let found = file(Strategy::Independent, &small, servers);
+        assert!(is_about(found, 16_384.0 * 20e-6), "{found}");
+    }
+    // A list of each, and what they read.
+    let found = file(Strategy::List, &small, 448);
+    assert!(is_about(found, 256.0 * 20e-6), "{found}");
+    // 16 MiB of 4096 pieces, on 16 servers at most.
+    let large = interleaved(Direction::Read, 64, 64, 4096);
+    for (servers, busy) in [(1, 1.0), (8, 8.0), (16, 16.0), (448, 16.0)] {
+        let found = file(Strategy::Independent, &large, servers);
+        let strips = 1.0 + 4096.0 / f64::from(1 << 20);
+        let wide = if servers == 1 { 1.0 } else { strips };
+        let expected = (4096.0 * wide * 20e-6 + large.bytes as f64 / 13e9) / busy;
+        assert!(is_about(found, expected), "{servers} servers: {found}, {expected}");
+    }
+    // A rank by itself waits for its own requests alone, however many servers there are.
+    let (one, alone) = (apart(Direction::Read, 1, 1 << 30), 1 << 30);
+    let found = file(Strategy::Independent, &one, 448);
+    assert!(found >= 20e-6 + f64::from(alone) / 448.0 / 13e9, "{found}");
+    // So ranks put small pieces together, which on files of which nothing is known they read each for itself.
+    let chosen = |terms: &Terms| choose(&small, &setting(0, 256), terms).strategy;
+    assert!(!matches!(chosen(&behind(448)), Strategy::Independent | Strategy::Sieving));
+}
+
+#[test]
+fn the_ranks_of_a_node_share_its_link_to_servers_behind_the_kernel() {
+    let terms = Terms { behind: Some(Behind { servers: 448, strip: 1 << 20 }), ..Terms::MEASURED };
+    let operation = apart(Direction::Read, 256, 1 << 20);
+    let transfer = |nodes| {
+        let setting = Setting { nodes, ..setting(0, 256) };
+        let parts = estimate(Strategy::Independent, &operation, &setting, &terms).unwrap().parts;
+        parts.iter().find(|(part, _)| *part == Part::Transfer).unwrap().1
+    };
+    assert_eq!(transfer(2) / transfer(256), 128.0);
 }
 
 #[test]
