@@ -27,6 +27,7 @@ TITLES = {
     "servers": "Strategies on the I/O servers",
     "truth": "Predictions beside runs",
     "truth-servers": "Predictions beside runs on I/O servers",
+    "truth-cluster": "Predictions beside runs between nodes",
     "nodes": "Hong, You and Chung's benchmark between nodes",
     "advice": "What advise finds beside all settings",
     "overlap": "I/O that overlaps with computing",

@@ -77,9 +77,15 @@ def main():
         found = list(zip(measured, predicted))
     if not found:
         sys.exit(f"{arguments.kept}: nothing of these cases was measured")
-    on_servers = all(place.startswith("server") for place in arguments.places)
-    with page("truth-servers" if on_servers else "truth", wanted=arguments.write):
+    with page(page_of(arguments.places), wanted=arguments.write):
         report(found)
+
+
+def page_of(places):
+    """Each kind of place has a page of its own."""
+    if all(place.startswith("server") for place in places):
+        return "truth-servers"
+    return "truth-cluster" if all(place in NODES for place in places) else "truth"
 
 
 def is_inside():
