@@ -598,11 +598,10 @@ fn measure_calls(
                     let slanting = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
                     askew.push(slanting - straight);
                 }
-                let data = &memory[..size];
-                let from = |begin: usize| {
+                let mut from = |begin: usize| {
                     let file = fresh(path)?;
-                    let place = |index: u64| index * size as u64 + begin as u64;
-                    each((FILE_BYTES / size) as u64, |index| file.write_all_at(data, place(index)))
+                    let behind = |data: &mut [u8], offset| file.write_all_at(data, offset + begin as u64);
+                    in_turn(&mut memory[..size], size, behind)
                 };
                 folios.push((from(PAGE)? - from(0)?) / FOLIOS_MORE);
             }
