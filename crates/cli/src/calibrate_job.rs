@@ -29,7 +29,8 @@ const LISTED_PIECE_BYTES: u64 = 16;
 /// Above the numbers in the file, behind what is said of the machine itself.
 pub(crate) const HOW_MEASURED: &str = "\n\
     mpi-io: jobs with Pioscope's library (under the two-phase strategy) and the MPI's own. call: an 8-byte write beyond the\n\
-    kernel's. together: calls of all ranks one after the other, in the mean of ranks; the median of several.";
+    kernel's. together: calls of all ranks one after the other, in the mean of ranks; the median of several. Where each rank has\n\
+    a core, they go through as much memory as the caches hold before an open, a close and a view.";
 
 /// How a job is started.
 pub(crate) struct Launch {

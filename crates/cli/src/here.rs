@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use pio_machine::Machine;
-use pio_trace::{Op, Trace};
+use pio_machine::{Machine, Storage};
+use pio_trace::{Op, Tables, Trace};
 
 use crate::mpi;
 
@@ -83,6 +83,28 @@ impl Here {
             bail!("its files were in {}, which is not on this host", folder.display());
         }
         Here::of_folder(&folder)
+    }
+
+    /// The file system that a folder is or was in.
+    fn of_lost_folder(folder: &Path) -> Option<Here> {
+        folder.ancestors().find_map(|folder| Here::of_folder(folder).ok())
+    }
+
+    /// Whether a trace is of a run on this host alone, with files in the file system that a machine was measured with.
+    pub(crate) fn ran_on(trace: &Trace, machine: &Machine) -> bool {
+        let (tables, here) = (trace.tables(), host());
+        // Files of simulated runs, of generated ones, and on I/O servers are nowhere.
+        let is_real = tables.epoch_ns > 0 && tables.note(Tables::STORE).is_none();
+        let is_alone =
+            machine.nodes.count == 1 && tables.processes.iter().all(|process| process.host == here);
+        let has_files = matches!(machine.storage, Storage::Local { .. } | Storage::Shared(_));
+        let measured_here = machine.measured_on().filter(|(host, _)| *host == here);
+        let Some((_, folder)) = measured_here.filter(|_| is_real && is_alone && has_files) else {
+            return false;
+        };
+        let used = folder_of_data(trace).and_then(|folder| Here::of_lost_folder(&folder));
+        let calibrated = Here::of_lost_folder(Path::new(folder));
+        used.zip(calibrated).is_some_and(|(used, calibrated)| used.name == calibrated.name)
     }
 
     /// The file of its description, whether there is one or not: of this host's and that of all hosts, the last one made.

@@ -14,12 +14,12 @@ use pio_machine::{Duration, Machine};
 use pio_plan::{Hints, Strategy};
 use pio_report::{AsItIs, Prediction};
 use pio_sim::{Options, Workload};
-use pio_trace::Trace;
+use pio_trace::{Tables, Trace};
 
 use crate::apply::HintArguments;
 use crate::explain;
 use crate::flags::{HtmlFlag, JsonFlag, SeedFlag};
-use crate::here;
+use crate::here::{self, Here};
 use crate::json;
 use crate::learned::{self, Asked, Run, find_here, find_named};
 use crate::output::note;
@@ -132,32 +132,52 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let strategies = strategies(&arguments.strategy, &workload, Some(own.strategy));
     let options = options(arguments.ranks_per_node);
     let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
+    let recorded = match arguments.ranks_per_node {
+        None if machines.iter().any(|asked| Here::ran_on(&trace, &asked.machine)) => {
+            recorded(explain::open(&path)?, &hints, own.strategy)?
+        }
+        _ => None,
+    };
     let (mut predictions, mut simulated) = (Vec::new(), Vec::new());
     for asked in &machines {
         let machine = &asked.machine;
         own_way::tell_of_another(machine, trace.tables());
+        let path_of = |strategy: Strategy| output.join(format!("{stem}-{}-{strategy}.pio", machine.name));
+        let predict = |&strategy: &Strategy| {
+            predict(machine, &workload, strategy, &hints, &options, &path_of(strategy))
+        };
+        let mut of_machine = strategies.iter().map(predict).collect::<Result<Vec<_>>>()?;
+        if of_machine.iter().any(|prediction| prediction.crowd.is_some()) {
+            tell_of_untold_waits(machine, &workload);
+        }
+        let mut runs: BTreeMap<&str, &MeasuredRun> = BTreeMap::new();
         let mut history = asked.history()?;
-        let of_machine = predictions.len();
-        for &strategy in &strategies {
-            let path = output.join(format!("{stem}-{}-{strategy}.pio", machine.name));
-            let mut prediction = predict(machine, &workload, strategy, &hints, &options, &path)?;
-            if let Some(history) = history.as_ref().filter(|history| asked.has_intervals(history)) {
+        // What is known of the program before any strategy is tried.
+        if let Some((strategy, run)) = recorded.as_ref().filter(|_| Here::ran_on(&trace, machine)) {
+            runs.insert(strategy, run);
+            history.iter_mut().for_each(|history| learn(history, &of_machine, &runs));
+        }
+        if let Some(history) = history.as_ref().filter(|history| asked.has_intervals(history)) {
+            let corrected = |prediction: Prediction| {
                 let interval = interval(history, &prediction, ranks, &program);
-                prediction = prediction.corrected(interval);
-            }
-            if let Some(run) = measured.get(&(machine.name.as_str(), strategy.name())) {
+                prediction.corrected(interval)
+            };
+            of_machine = of_machine.into_iter().map(corrected).collect();
+        }
+        let asked_for = measured.iter().filter(|((of, _), _)| *of == machine.name);
+        runs.extend(asked_for.map(|((_, strategy), run)| (*strategy, run)));
+        for (prediction, strategy) in of_machine.iter_mut().zip(&strategies) {
+            let path = path_of(*strategy);
+            if let Some(run) = runs.get(strategy.name()) {
                 prediction.measured_s = Some(run.run.io_time_s);
                 prediction.beside = Some(run.beside(&path, prediction.correction())?);
             }
-            predictions.push(prediction);
             simulated.push(path);
         }
-        if predictions[of_machine..].iter().any(|prediction| prediction.crowd.is_some()) {
-            tell_of_untold_waits(machine, &workload);
-        }
         if let Some(history) = &mut history {
-            learn(history, &predictions[of_machine..], &measured);
+            learn(history, &of_machine, &runs);
         }
+        predictions.extend(of_machine);
     }
     if let Some(base) = base(&strategies, own.strategy) {
         compare(&mut predictions, base, &own.why);
@@ -199,12 +219,11 @@ fn interval(history: &History, prediction: &Prediction, ranks: u32, program: &st
     history.interval(*io_time_s, &case)
 }
 
-/// Adds the runs that are shown beside predictions to their machine's history.
-fn learn(history: &mut History, predictions: &[Prediction], measured: &BTreeMap<(&str, &str), MeasuredRun>) {
+/// Adds the runs that are shown beside predictions to their machine's history, by their strategies.
+fn learn(history: &mut History, predictions: &[Prediction], runs: &BTreeMap<&str, &MeasuredRun>) {
     let pair = |prediction: &Prediction| {
-        let Prediction { machine, strategy, crowd, .. } = prediction;
-        let measured = measured.get(&(machine.as_str(), strategy.as_str()))?;
-        Some(measured.run.pair(prediction.modelled_s, strategy, crowd.is_some()))
+        let Prediction { strategy, crowd, modelled_s, .. } = prediction;
+        Some(runs.get(strategy.as_str())?.run.pair(*modelled_s, strategy, crowd.is_some()))
     };
     learned::add(history, predictions.iter().filter_map(pair));
 }
@@ -353,6 +372,11 @@ struct MeasuredRun {
 }
 
 impl MeasuredRun {
+    fn of(trace: Trace) -> Result<MeasuredRun> {
+        let found = explain::explain(&trace)?;
+        Ok(MeasuredRun { run: Run::of(trace.tables(), &found), trace, found })
+    }
+
     /// It beside the simulated trace at `path`, whose times are taken `correction` times.
     fn beside(&self, path: &Path, correction: f64) -> Result<Comparison> {
         Ok(Comparison::of(&explain::open(path)?, correction, &self.trace, &self.found)?)
@@ -369,14 +393,21 @@ fn measure<'a>(
         if !machines.contains(machine) {
             bail!("--measured {machine}/{strategy}: the machine is not among those of --machine");
         }
-        let trace = explain::open(trace)?;
-        let found = explain::explain(&trace)?;
-        let run = MeasuredRun { run: Run::of(trace.tables(), &found), trace, found };
+        let run = MeasuredRun::of(explain::open(trace)?)?;
         if runs.insert((machine.as_str(), strategy.name()), run).is_some() {
             bail!("--measured {machine}/{strategy} is given twice");
         }
     }
     Ok(runs)
+}
+
+/// A recorded run itself, and the strategy by which its MPI-IO was carried out; none if it had other hints than are to be predicted.
+fn recorded(trace: Trace, hints: &Hints, own: Strategy) -> Result<Option<(&'static str, MeasuredRun)>> {
+    let tables = trace.tables();
+    let strategy = tables.note(Tables::STRATEGY).map_or(Some(own), |name| Strategy::to_predict(name).ok());
+    let has_these = tables.note(Tables::HINTS).unwrap_or_default() == hints.to_text();
+    let Some(strategy) = strategy.filter(|_| has_these && trace.damage().is_none()) else { return Ok(None) };
+    Ok(Some((strategy.name(), MeasuredRun::of(trace)?)))
 }
 
 /// Simulates one combination; its trace goes to `path`.

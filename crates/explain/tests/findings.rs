@@ -65,7 +65,7 @@ const WRONG: f64 = 2.0;
 /// Rounds of all three runs before a median is judged; the machine may be busy.
 const ROUNDS: usize = 3;
 /// Rounds that are repeated until the medians agree, or this is over.
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Whether what mending saves is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]

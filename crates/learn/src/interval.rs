@@ -3,17 +3,20 @@
 //! Errors of predictions are factors, so all is done with r = ln(measured / predicted). It is taken as normal, its mean
 //! (the bias of the model at this place) and variance as unknown, with the conjugate prior of the two
 //! (normal-inverse-χ²: Gelman et al., Bayesian Data Analysis, section 3.3). With the pairs' weights w, their sum W, their
-//! weighted mean m and sum of squares S = Σ w (r − m)², and the prior's weight K, mean 0 and variance v:
+//! weighted mean m and sum of squares S = Σ w (r − m)², and the prior's mean 0, which counts for K, and variance v, which counts for
+//! N:
 //!
 //! ```text
-//! weight and degrees of freedom   n  = K + W
-//! middle                          c  = W m / n
-//! variance of the next            s² = (K v + S + K W m² / n) / n · (1 + 1/n)
-//! interval                        predicted · exp(c ± t(n) s),   t: Student's 90 % quantile
+//! weight of the mean       n  = K + W
+//! degrees of freedom       f  = N + W
+//! middle                   c  = W m / n
+//! variance of the next     s² = (N v + S + K W m² / n) / f · (1 + 1/n)
+//! interval                 predicted · exp(c ± t(f) s),   t: Student's 90 % quantile
 //! ```
 //!
-//! Without pairs that is predicted / 1.4 to predicted · 1.4. What pairs say is told apart from a bias and from chance: a
-//! steady bias shifts the middle, chance widens the interval.
+//! Without pairs that is predicted / 1.5 to predicted · 1.5. What pairs say is told apart from a bias and from chance: a
+//! steady bias shifts the middle, chance widens the interval. A run that something disturbed (a device that was busy with what
+//! others had written) says little of the next: a pair counts the less, the further it is from the middle of all.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +24,15 @@ use pio_plan::Strategy;
 
 use crate::history::{History, Pair};
 
-/// As many pairs as the prior counts for: a few runs outweigh it, one does not.
-const PRIOR_WEIGHT: f64 = 3.0;
+/// As many pairs as the prior's mean counts for: the model leaves costs out, so one run says as much of its bias as that it is meant
+/// to have none.
+const MEAN_WEIGHT: f64 = 1.0;
+/// The same of its variance: a few runs outweigh it, one does not.
+const VARIANCE_WEIGHT: f64 = 3.0;
 /// Half width without pairs: `docs/measured/truth.md` has what the model is off by where nothing corrects it.
-const PRIOR_HALF_WIDTH: f64 = 0.4;
+const PRIOR_HALF_WIDTH: f64 = 0.5;
+/// A logarithm that is so far from the middle of all counts for half.
+const FAR: f64 = 0.3;
 /// A pair of another strategy tells of the place, but not of what this strategy does differently.
 const OTHER_STRATEGY: f64 = 0.5;
 /// A pair of the same program tells more than one of another: much of what the model leaves out is the program's.
@@ -71,12 +79,15 @@ impl History {
     /// The interval of a predicted time, in seconds.
     ///
     /// Only pairs of the same crowding count, for where ranks share processors the model is off in another way; and only
-    /// those of the same library: an MPI's own has costs of its own. Those of another strategy count for half, and those of
-    /// other numbers of ranks the less, the further they are (half for twice as many). A run of the same program counts for four. Runs of another program count as one together, however often it was run: they
-    /// repeat one error.
+    /// those of the same library, for an MPI's own has costs of its own, or of the same program: of that, the run that was recorded
+    /// may be all that is known. Those of another strategy count for half, and those of other numbers of ranks the less, the further
+    /// they are (half for twice as many). A run of the same program counts for four. Runs of another program count as one together,
+    /// however often it was run: they repeat one error.
     pub fn interval(&self, predicted_s: f64, case: &Case<'_>) -> Interval {
-        let is_like =
-            |pair: &&Pair| pair.crowded == case.crowded && is_own(&pair.strategy) == is_own(case.strategy);
+        let is_like = |pair: &&Pair| {
+            let is_near = is_own(&pair.strategy) == is_own(case.strategy) || pair.program == case.program;
+            pair.crowded == case.crowded && is_near
+        };
         let like: Vec<&Pair> = self.pairs().iter().filter(is_like).collect();
         let weighted = weigh(&like, case);
         let Estimate { middle, half_width } = estimate(&weighted);
@@ -116,20 +127,36 @@ struct Estimate {
 }
 
 fn estimate(weighted: &[(f64, f64)]) -> Estimate {
+    let weighted = &robust(weighted);
     let total: f64 = weighted.iter().map(|(weight, _)| weight).sum();
     let sum: f64 = weighted.iter().map(|(weight, ratio)| weight * ratio).sum();
     let mean = if total > 0.0 { sum / total } else { 0.0 };
     let squares: f64 = weighted.iter().map(|(weight, ratio)| weight * (ratio - mean).powi(2)).sum();
-    let count = PRIOR_WEIGHT + total;
-    let apart = PRIOR_WEIGHT * total / count * mean * mean;
-    let variance = (PRIOR_WEIGHT * prior_variance() + squares + apart) / count * (1.0 + 1.0 / count);
-    Estimate { middle: sum / count, half_width: student_90(count) * variance.sqrt() }
+    let (count, freedom) = (MEAN_WEIGHT + total, VARIANCE_WEIGHT + total);
+    let apart = MEAN_WEIGHT * total / count * mean * mean;
+    let variance = (VARIANCE_WEIGHT * prior_variance() + squares + apart) / freedom * (1.0 + 1.0 / count);
+    Estimate { middle: sum / count, half_width: student_90(freedom) * variance.sqrt() }
+}
+
+/// The same pairs, with less weight the further they are from the middle of all, the prior among them.
+fn robust(weighted: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut all = [weighted, &[(VARIANCE_WEIGHT, 0.0)]].concat();
+    all.sort_by(|one, two| one.1.total_cmp(&two.1));
+    let half = all.iter().map(|(weight, _)| weight).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    let reaches_half = |(weight, _): &&(f64, f64)| {
+        below += weight;
+        below >= half
+    };
+    let median = all.iter().find(reaches_half).map_or(0.0, |(_, ratio)| *ratio);
+    let lessened = |&(weight, ratio): &(f64, f64)| (weight / (1.0 + ((ratio - median) / FAR).powi(2)), ratio);
+    weighted.iter().map(lessened).collect()
 }
 
 /// That with which the interval without pairs has the width that it is to have.
 fn prior_variance() -> f64 {
-    let deviation = PRIOR_HALF_WIDTH.ln_1p() / student_90(PRIOR_WEIGHT);
-    deviation * deviation / (1.0 + 1.0 / PRIOR_WEIGHT)
+    let deviation = PRIOR_HALF_WIDTH.ln_1p() / student_90(VARIANCE_WEIGHT);
+    deviation * deviation / (1.0 + 1.0 / MEAN_WEIGHT)
 }
 
 /// The 90 % quantile of Student's t: 80 % lie between it and its negative. By the expansion of Abramowitz and Stegun
@@ -179,23 +206,35 @@ mod tests {
     fn without_pairs_it_is_the_prior() {
         let Estimate { middle, half_width } = estimate(&[]);
         assert_eq!(middle, 0.0);
-        assert!((half_width.exp() - 1.4).abs() < 1e-12);
+        assert!((half_width.exp() - 1.5).abs() < 1e-12);
     }
 
     #[test]
     fn pairs_that_agree_narrow_it_by_the_closed_form() {
         let right = vec![(1.0, 0.0); 9];
         let Estimate { middle, half_width } = estimate(&right);
-        let variance = 3.0 * prior_variance() / 12.0 * (1.0 + 1.0 / 12.0);
+        let variance = 3.0 * prior_variance() / 12.0 * (1.0 + 1.0 / 10.0);
         assert_eq!(middle, 0.0);
         assert!((half_width - student_90(12.0) * variance.sqrt()).abs() < 1e-12);
-        // Twice too slow each time: 3/4 of it is believed, and the rest widens.
+        // Twice too slow each time: 9/10 of it is believed, and the rest widens.
         let slow = vec![(1.0, 2_f64.ln()); 9];
         let Estimate { middle, half_width: wider } = estimate(&slow);
-        assert!((middle - 0.75 * 2_f64.ln()).abs() < 1e-12);
-        let variance =
-            (3.0 * prior_variance() + 3.0 * 9.0 / 12.0 * 2_f64.ln().powi(2)) / 12.0 * (1.0 + 1.0 / 12.0);
+        assert!((middle - 0.9 * 2_f64.ln()).abs() < 1e-12);
+        let variance = (3.0 * prior_variance() + 9.0 / 10.0 * 2_f64.ln().powi(2)) / 12.0 * (1.0 + 1.0 / 10.0);
         assert!((wider - student_90(12.0) * variance.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_run_that_was_disturbed_says_little() {
+        // One of five took ten times as long.
+        let mut ratios = vec![(1.0, 0.1); 4];
+        ratios.push((4.0, 10_f64.ln()));
+        let far = (10_f64.ln() - 0.1) / FAR;
+        let expected: f64 = robust(&ratios)[4].0;
+        assert!((expected - 4.0 / (1.0 + far * far)).abs() < 1e-12);
+        assert!(estimate(&ratios).middle < 0.25);
+        // Alone, it is not believed either.
+        assert!(estimate(&ratios[4..]).middle < 0.2);
     }
 
     #[test]

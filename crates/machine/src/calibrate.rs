@@ -130,7 +130,7 @@ pub fn calibrate(
     let third = Duration::from_picoseconds(hop.picoseconds() / 3);
     let machine = Machine {
         name: "this-machine".to_owned(),
-        source: format!("measured on host '{}', files in {}", host.trim(), folder.display()),
+        source: Machine::source_of(host.trim(), folder),
         nodes: Nodes { count: 1, cores, switch, quantum, slice, wake, copy: copy.clone() },
         messages: Messages { send: third, receive: third, local_latency: third },
         // One node: no message crosses a link.

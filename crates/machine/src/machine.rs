@@ -359,6 +359,17 @@ impl Machine {
         })
     }
 
+    /// The source of what is measured on this host, with files in this folder.
+    pub(crate) fn source_of(host: &str, folder: &Path) -> String {
+        format!("measured on host '{host}', files in {}", folder.display())
+    }
+
+    /// The host on which it was measured, and the folder of the files; none if it was not.
+    pub fn measured_on(&self) -> Option<(&str, &str)> {
+        let (host, folder) = self.source.strip_prefix("measured on host '")?.split_once("', files in ")?;
+        Some((host, folder.split(", which ").next().unwrap_or(folder)))
+    }
+
     /// Compute nodes and dedicated I/O nodes: what the network connects.
     pub fn all_nodes(&self) -> u32 {
         self.nodes.count + self.storage.dedicated_nodes()

@@ -55,7 +55,7 @@ use crate::workload::Workload;
 use cold_reads::ColdReaders;
 use hints_in_force::HintsInForce;
 use pages::Pages;
-use processor_cache::ProcessorCache;
+use processor_cache::ProcessorCaches;
 use store_requests::StoreLinks;
 use write_back::DirtyPages;
 
@@ -203,7 +203,7 @@ struct Engine<'a> {
     /// Files that no rank writes, but some wait for.
     files_wanted: Vec<u32>,
     /// Of each node whose processes have accessed files, where that counts.
-    processor_caches: BTreeMap<u32, ProcessorCache>,
+    processor_caches: BTreeMap<u32, ProcessorCaches>,
     /// Messages under way or in a mailbox.
     deliveries: Slab<Option<Delivery>>,
     /// For each collective open: the views that its ranks set.
@@ -280,6 +280,8 @@ struct FileState {
     is_new: bool,
     /// Whether it was there before, and memory does not have it.
     is_cold: bool,
+    /// Where it ends on local storage.
+    end: u64,
     /// Pages that were written or read.
     touched: Pages,
     /// Those that were written since it was last synced, and their bytes.
@@ -289,6 +291,27 @@ struct FileState {
     unsummed_bytes: u64,
     /// Of each server that was to write since then: from when on it does.
     begun: BTreeMap<u32, Time>,
+}
+
+impl FileState {
+    /// How many bytes of an interval a call finds, or makes: a read gets none beyond the file's end.
+    fn there(&mut self, direction: Direction, offset: u64, bytes: u64) -> u64 {
+        match direction {
+            Direction::Read => self.end.saturating_sub(offset).min(bytes),
+            Direction::Write => {
+                self.end = self.end.max(offset.saturating_add(bytes));
+                bytes
+            }
+        }
+    }
+
+    /// Gives it another size. `preallocates`: none that is smaller.
+    fn resize(&mut self, size: u64, preallocates: bool) {
+        if !preallocates {
+            self.touched.end_at(size);
+        }
+        self.end = if preallocates { self.end.max(size) } else { size };
+    }
 }
 
 impl<'a> Engine<'a> {
@@ -342,6 +365,7 @@ impl<'a> Engine<'a> {
             locks: locks::Locks::default(),
             is_new: made[index],
             is_cold: workload.cold_files.contains(&(index as u32)),
+            end: end_at_first(made[index]),
             touched: Pages::default(),
             dirty: Pages::default(),
             dirty_bytes: 0,
@@ -660,11 +684,15 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// The file system that the nodes of a machine share, if they do. Files that the program makes are empty; how long others
-/// are is not known: nobody makes them longer.
+/// Where a file ends at the beginning. What the program makes is empty; how long others are is not known: nobody makes them longer.
+fn end_at_first(is_made: bool) -> u64 {
+    if is_made { 0 } else { u64::MAX }
+}
+
+/// The file system that the nodes of a machine share, if they do.
 fn shared_files(machine: &Machine, made: &[bool]) -> Option<SharedFiles> {
     let Storage::Shared(costs) = &machine.storage else { return None };
-    let sizes = made.iter().map(|is_made| if *is_made { 0 } else { u64::MAX }).collect();
+    let sizes = made.iter().copied().map(end_at_first).collect();
     Some(SharedFiles::new(costs, machine.all_nodes(), sizes))
 }
 

@@ -298,7 +298,7 @@ impl<'t> Reader<'t> {
         let (What::Open(handle)
         | What::Close(handle)
         | What::SetView(handle, _)
-        | What::Resize(handle, _)
+        | What::Resize(handle, ..)
         | What::Sync(handle, _)
         | What::Access { handle, collective: true, .. }) = what
         else {
@@ -390,7 +390,10 @@ impl<'t> Reader<'t> {
             (Layer::MpiIo | Layer::Posix, Op::Open) => Some(What::Open(handle)),
             (Layer::MpiIo | Layer::Posix, Op::Close) => Some(What::Close(handle)),
             (Layer::MpiIo | Layer::Posix, Op::Seek) => Some(What::Seek(handle, event.call)),
-            _ if RESIZING.contains(&event.call) => Some(What::Resize(handle, event.call)),
+            _ if RESIZING.contains(&event.call) => {
+                let from = if let Target::Extent { offset } = event.target { offset } else { 0 };
+                Some(What::Resize(handle, event.call, from.saturating_add(event.size)))
+            }
             _ if SYNCING.contains(&event.call) => Some(What::Sync(handle, event.call)),
             (Layer::MpiIo, Op::View) => match event.target {
                 Target::View { view, .. } => Some(What::SetView(handle, view)),
@@ -667,8 +670,11 @@ mod tests {
             let workload = workload_of(tables, &events);
             let whats: Vec<_> = workload.programs[0].iter().map(|step| step.what.clone()).collect();
             let handle = HandleId(0);
-            let expected =
-                [What::Open(handle), What::Resize(handle, Call::Ftruncate), What::Sync(handle, Call::Fsync)];
+            let expected = [
+                What::Open(handle),
+                What::Resize(handle, Call::Ftruncate, 4096),
+                What::Sync(handle, Call::Fsync),
+            ];
             assert_eq!(whats, expected);
             workload.stretches[0].map(|stretch| stretch.picoseconds() / 1000)
         };

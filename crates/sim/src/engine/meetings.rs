@@ -16,7 +16,7 @@ impl Engine<'_> {
         let (What::Open(handle)
         | What::Close(handle)
         | What::SetView(handle, _)
-        | What::Resize(handle, _)
+        | What::Resize(handle, ..)
         | What::Sync(handle, _)) = self.step(rank)
         else {
             return false;

@@ -29,6 +29,15 @@ impl Pages {
         self.0.insert(first, end);
         new * PAGE
     }
+
+    /// Leaves out the pages that begin at `size` or beyond.
+    pub(super) fn end_at(&mut self, size: u64) {
+        let end = size.div_ceil(PAGE);
+        self.0.retain(|begin, _| *begin < end);
+        if let Some(mut last) = self.0.last_entry() {
+            *last.get_mut() = end.min(*last.get());
+        }
+    }
 }
 
 /// The folios that a write of so many new bytes from `offset` on makes in a file system with large ones: each begins at a
@@ -82,5 +91,9 @@ mod tests {
         assert_eq!(pages.add(10 * PAGE, PAGE), PAGE);
         assert_eq!(pages.add(PAGE, 10 * PAGE), 8 * PAGE);
         assert_eq!(pages.add(0, 11 * PAGE), 0);
+        pages.end_at(4 * PAGE + 1);
+        assert_eq!(pages.add(0, 11 * PAGE), 6 * PAGE);
+        pages.end_at(0);
+        assert_eq!(pages.add(0, PAGE), PAGE);
     }
 }

@@ -51,7 +51,7 @@ impl Engine<'_> {
 
     /// The metadata servers' part of an open, a close, or a change of a file's size. A close may wait for more than them.
     pub(super) fn ask_metadata_server(&mut self, rank: u32) {
-        let (What::Open(handle) | What::Close(handle) | What::Resize(handle, _)) = self.step(rank) else {
+        let (What::Open(handle) | What::Close(handle) | What::Resize(handle, ..)) = self.step(rank) else {
             return self.end(rank, 0);
         };
         let file = self.workload.handles[handle.index()].file;

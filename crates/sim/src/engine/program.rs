@@ -97,7 +97,10 @@ impl<'a> Engine<'a> {
                 self.compute(rank, cost, Then::End);
             }
             // Among ranks that change it together, the first does it for all.
-            What::Resize(handle, _) if self.is_first_with(*handle, rank) => {
+            What::Resize(handle, call, size) if self.is_first_with(*handle, rank) => {
+                let file = self.workload.handles[handle.index()].file;
+                self.files[file as usize]
+                    .resize(*size, matches!(call, Call::Fallocate | Call::MpiFilePreallocate));
                 self.compute(rank, calls.resize, Then::Directory);
             }
             What::Resize(..) => self.compute(rank, Duration::ZERO, Then::End),
@@ -185,7 +188,7 @@ impl<'a> Engine<'a> {
                 let flags = Flags::COLLECTIVE;
                 self.write(Event { call, handle: Some(*handle), target, flags, ..event });
             }
-            What::Seek(handle, call) | What::Resize(handle, call) | What::Sync(handle, call) => {
+            What::Seek(handle, call) | What::Resize(handle, call, _) | What::Sync(handle, call) => {
                 self.tally.count(*call, 0, elapsed);
                 self.tally.called(rank, call.op(), 0, elapsed);
                 if call.layer() == Layer::MpiIo {

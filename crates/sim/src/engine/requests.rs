@@ -8,6 +8,7 @@ use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
 use super::pages::{self, PAGE, Pages};
+use super::processor_cache::Touch;
 use super::sites::Dealt;
 use super::store_requests;
 use super::{Cargo, Engine, Happening};
@@ -102,19 +103,21 @@ impl Engine<'_> {
     /// The processor time of a call: before the data of a write go off. That of a read follows when they are here.
     pub(super) fn call(&mut self, rank: u32) {
         let Some(transfer) = &self.processes[rank as usize].transfer else { return };
-        let Some(Request { direction, bytes, .. }) = transfer.current else { return };
-        let new = self.touch_pages(rank);
         let is_local = matches!(self.machine.storage, Storage::Local { .. });
+        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return };
+        let bytes =
+            if is_local { self.files[transfer.file as usize].there(direction, offset, bytes) } else { bytes };
+        let new = self.touch_pages(rank, bytes);
         let new_pages = self.machine.calls.new_pages.as_ref().filter(|_| new > 0 && is_local);
         let (access, moves) = match direction {
             Direction::Read => (&self.machine.calls.read, is_local),
             Direction::Write => (&self.machine.calls.write, true),
         };
         let moving = if moves { access.moving(bytes) } else { Duration::ZERO };
-        let moving = if is_local { self.moving_through_cache(rank, moving) } else { moving };
+        let moving = if is_local { self.moving_through_cache(rank, bytes, moving) } else { moving };
         let allocating = new_pages.map_or(Duration::ZERO, |cost| cost.call);
         let filling = new_pages.map_or(Duration::ZERO, |cost| cost.moving(new));
-        let askew = if is_local { self.askew_time(rank) } else { Duration::ZERO };
+        let askew = if is_local { self.askew_time(rank, bytes) } else { Duration::ZERO };
         let folios = if new_pages.is_some() { self.time_for_folios(rank, new) } else { Duration::ZERO };
         let cost =
             [access.call, moving, askew, allocating, filling, folios, self.analysis_time(rank, direction)]
@@ -123,14 +126,17 @@ impl Engine<'_> {
         self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
     }
 
-    /// What the bytes of a request take, if they do so long where the caches of the node's processors hold none of them.
-    fn moving_through_cache(&mut self, rank: u32, moving: Duration) -> Duration {
+    /// What the bytes of a request take, if they do so long where the processor's cache holds none of them.
+    fn moving_through_cache(&mut self, rank: u32, bytes: u64, moving: Duration) -> Duration {
         let Some(costs) = self.machine.calls.processor_cache else { return moving };
         let process = &self.processes[rank as usize];
         let Some(transfer) = &process.transfer else { return moving };
-        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return moving };
-        let cache = self.processor_caches.entry(process.node).or_default();
-        let held = cache.touch(costs.size, transfer.file, offset, bytes);
+        let Some(Request { direction, offset, .. }) = transfer.current else { return moving };
+        // Where ranks share processors, each mostly gets the one again that it had.
+        let processor = rank % self.ranks_per_node % self.machine.nodes.cores;
+        let writes = direction == Direction::Write;
+        let caches = self.processor_caches.entry(process.node).or_default();
+        let held = caches.touch(costs.size, &Touch { processor, file: transfer.file, offset, bytes, writes });
         let rate = match direction {
             Direction::Read => costs.read,
             Direction::Write => costs.write,
@@ -153,15 +159,16 @@ impl Engine<'_> {
         Duration::from_picoseconds(cost.picoseconds().saturating_mul(more))
     }
 
-    /// What a request takes longer for where its memory is. Nobody recorded that; large memory is where most C libraries put it.
+    /// What so many bytes of a request take longer for where its memory is. Nobody recorded that; large memory is where most C
+    /// libraries put it.
     /// Pioscope's own library copies it once more instead, where that is quicker.
-    fn askew_time(&self, rank: u32) -> Duration {
+    fn askew_time(&self, rank: u32, bytes: u64) -> Duration {
         let (Some(askew), Some(transfer)) =
             (self.machine.calls.askew, &self.processes[rank as usize].transfer)
         else {
             return Duration::ZERO;
         };
-        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return Duration::ZERO };
+        let Some(Request { direction, offset, .. }) = transfer.current else { return Duration::ZERO };
         let of_step = match self.step(rank) {
             What::Access { positions, .. } => positions.end - positions.start,
             What::Request { bytes, .. } => *bytes,
@@ -177,15 +184,22 @@ impl Engine<'_> {
         }
         let longer = askew.bandwidth.time_of(bytes);
         let is_pioscope = transfer.call.is_none() && !Strategy::OWN.contains(&self.strategy);
-        if is_pioscope { longer.min(self.machine.nodes.copy.bandwidth.time_of(bytes)) } else { longer }
+        if is_pioscope { longer.min(self.copy_time_again(bytes)) } else { longer }
     }
 
-    /// The pages of a request are touched, and if it is a write must go to the device when the file is synced. Bytes of those
-    /// that a write is the first to touch.
-    fn touch_pages(&mut self, rank: u32) -> u64 {
+    /// A copy of what this processor has just read or copied: its cache has it, if it has room for so many bytes.
+    fn copy_time_again(&self, bytes: u64) -> Duration {
+        let usual = self.machine.nodes.copy.bandwidth.time_of(bytes);
+        let cache = self.machine.calls.processor_cache.filter(|cache| bytes <= cache.size);
+        cache.map_or(usual, |cache| usual.min(cache.read.time_of(bytes)))
+    }
+
+    /// The pages of so many bytes of a request are touched, and if it is a write must go to the device when the file is synced.
+    /// Bytes of those that a write is the first to touch.
+    fn touch_pages(&mut self, rank: u32, bytes: u64) -> u64 {
         let process = &mut self.processes[rank as usize];
         let Some(transfer) = &mut process.transfer else { return 0 };
-        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return 0 };
+        let Some(Request { direction, offset, .. }) = transfer.current else { return 0 };
         let writes = direction == Direction::Write;
         // What is dirty counts where it takes time on its way to the device.
         let calls = &self.machine.calls;

@@ -77,8 +77,8 @@ pub enum What {
     SetView(HandleId, ViewId),
     /// Moves the file pointer.
     Seek(HandleId, Call),
-    /// Gives the file another size.
-    Resize(HandleId, Call),
+    /// Gives the file this size, bytes; a call that preallocates, no smaller one than it has.
+    Resize(HandleId, Call, u64),
     /// Waits until what was written to the file is on its device.
     Sync(HandleId, Call),
     /// Reads or writes through MPI-IO.
@@ -233,7 +233,7 @@ impl What {
             What::Open(handle)
             | What::Close(handle)
             | What::Seek(handle, _)
-            | What::Resize(handle, _)
+            | What::Resize(handle, ..)
             | What::Sync(handle, _) => Some((*handle, None)),
             What::SetView(handle, view) | What::Access { handle, view, .. } => Some((*handle, Some(*view))),
             What::Request { handle, .. } => Some((*handle, None)),

@@ -104,9 +104,14 @@ fn describe(what: &What, workload: &Workload, event: &mut Event) {
             event.call = Call::MpiFileSetView;
             event.target = Target::View { view: *view, position: 0 };
         }
-        What::Seek(handle, call) | What::Resize(handle, call) | What::Sync(handle, call) => {
+        What::Seek(handle, call) | What::Sync(handle, call) => {
             event.handle = Some(*handle);
             event.call = *call;
+        }
+        What::Resize(handle, call, size) => {
+            event.handle = Some(*handle);
+            event.call = *call;
+            event.size = *size;
         }
         What::Access { handle, call, view, positions, collective, .. } => {
             event.handle = Some(*handle);

@@ -548,6 +548,50 @@ fn pages_that_are_new_cost_more_than_those_that_are_not() {
 }
 
 #[test]
+fn reads_find_nothing_beyond_the_end_of_a_file_that_the_program_makes() {
+    let new_pages = "new-pages = { call = \"2 us\", bandwidth = \"2 GB/s\" }\n";
+    let time = |program: Vec<What>| nanoseconds(&shared_core(new_pages, ""), vec![program]);
+    let write = |offset, bytes| request(0, Direction::Write, offset, bytes);
+    let read = |offset, bytes| request(0, Direction::Read, offset, bytes);
+    // A page of a file that nobody had; one that is read first, where the program did not make the file, was there before.
+    let page = 1_000 + 4_096 + 2_000 + 2_048;
+    assert_eq!(time(vec![write(0, 4096)]), page);
+    assert_eq!(time(vec![read(0, 4096), write(0, 4096)]), 2 * (1_000 + 4_096));
+    assert_eq!(time(vec![write(0, 4096), read(2048, 4096)]), page + 1_000 + 2_048);
+    assert_eq!(time(vec![write(0, 4096), read(4096, 4096), write(4096, 4096)]), page + 1_000 + page);
+    // Given another size, it ends there.
+    let cut = |size| What::Resize(HandleId(0), Call::Ftruncate, size);
+    let made_longer = time(vec![write(0, 4096), cut(8192)]);
+    assert_eq!(time(vec![write(0, 4096), cut(8192), read(4096, 4096)]), made_longer + 1_000 + 4_096);
+    assert_eq!(time(vec![write(0, 4096), cut(0), write(0, 4096)]), time(vec![cut(0)]) + 2 * page);
+    let preallocated = What::Resize(HandleId(0), Call::Fallocate, 100);
+    assert_eq!(time(vec![write(0, 4096), preallocated, read(0, 4096)]), made_longer + 1_000 + 4_096);
+}
+
+#[test]
+fn each_processor_has_a_cache_of_its_own() {
+    let cache = "processor-cache = { size = \"1 MiB\", read = \"4 GB/s\", write = \"2 GB/s\" }\n";
+    let time = |ranks: u32, cores: u32, program: Vec<(u32, Direction)>| {
+        let mut machine = shared_core(cache, "");
+        machine.nodes.cores = cores;
+        let mut programs = vec![Vec::new(); ranks as usize];
+        for (rank, direction) in program {
+            programs[rank as usize].push(request(rank, direction, 0, 8192));
+            // The others wait until it is done.
+            programs.iter_mut().for_each(|program| program.push(What::Rendezvous));
+        }
+        let options = Options { ranks_per_node: Some(ranks), ..Options::default() };
+        let found = predict(&machine, &workload(programs), options).unwrap();
+        found.makespan.picoseconds() / 1000
+    };
+    let (read, write) = (Direction::Read, Direction::Write);
+    let once = time(2, 2, vec![(0, write)]);
+    assert_eq!(time(2, 2, vec![(0, write), (0, read)]), once + 1_000 + 8_192 / 4);
+    assert_eq!(time(2, 2, vec![(0, write), (1, read)]), once + 1_000 + 8_192, "it is in the other's cache");
+    assert_eq!(time(4, 2, vec![(0, write), (2, read)]) - time(4, 2, vec![(0, write)]), 1_000 + 8_192 / 4);
+}
+
+#[test]
 fn files_that_memory_does_not_have_come_from_the_device() {
     let costs = "cold-reads = { request = \"50 us\", stream = \"0.25 GB/s\", bandwidth = \"0.5 GB/s\" }\n";
     let machine = shared_core(costs, "");
@@ -651,7 +695,7 @@ fn a_sync_waits_for_what_was_written_since_the_last_one() {
     // Both wrote the same page. What was synced need not be once more.
     assert_eq!(time(vec![write.clone(), write.clone(), sync.clone()]), 2 * 2_000 + 10_000 + 40_960);
     assert_eq!(time(vec![write, sync.clone(), sync]), 2_000 + 10_000 + 40_960);
-    assert_eq!(time(vec![What::Resize(handle, Call::Ftruncate)]), 3_000);
+    assert_eq!(time(vec![What::Resize(handle, Call::Ftruncate, 0)]), 3_000);
 }
 
 #[test]
@@ -954,7 +998,7 @@ fn what_a_shared_file_system_is_asked_for_costs_its_time_and_the_callers() {
         (vec![What::Open(handle), request(0, Direction::Write, 0, 500)], 55_000 + 5_000 + 1500 + 11_000),
         (vec![What::Open(handle), request(0, Direction::Read, 0, 500)], 55_000 + 1000 + 20_500 + 500),
         (vec![What::Close(handle)], 2_000 + 1_000),
-        (vec![What::Resize(handle, Call::Ftruncate)], 60_000),
+        (vec![What::Resize(handle, Call::Ftruncate, 0)], 60_000),
         // 1000 bytes to write, and their page to sync.
         (
             vec![request(0, Direction::Write, 0, 1000), What::Sync(handle, Call::Fsync)],
