@@ -11,7 +11,7 @@ mod trials;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::num::NonZeroUsize;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ use server_copies::ServerCopies;
 use trials::{Place, Runner, Trial};
 
 use crate::explain;
-use crate::flags::MpiccFlag;
+use crate::flags::{MpiccFlag, count};
 use crate::gain::NOISE;
 use crate::here::{self, Here};
 use crate::learned::{self, Asked};
@@ -72,8 +72,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = budget, default_value = "10min")]
     budget: Duration,
     /// How many runs at most after that of the program as it is: fewer if no other run is expected to save anything
-    #[arg(long, value_name = "COUNT", default_value = "3")]
-    runs: NonZeroUsize,
+    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = count)]
+    runs: NonZeroU32,
     /// Try settings with all files on the I/O servers that this file describes (pioscope serve writes it). The machine must
     /// describe them, too
     #[arg(long, value_name = "FILE")]
@@ -139,7 +139,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let command = if in_place { command } else { from_elsewhere(command) };
             let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };
             let runner = Runner::new(&job, store.clone(), place, servers);
-            measure(runner, asked, is_here, store.as_deref(), &keep, ends, runs.get())?;
+            measure(runner, asked, is_here, store.as_deref(), &keep, ends, runs.get() as usize)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -404,9 +404,13 @@ impl Case {
     /// What one must know to read the table.
     fn notes(&self) -> String {
         let mut notes = format!(
-            "{} {} settings were predicted; each strategy is shown with its default hints, and with its best ones if \
+            "{} {} predicted; each strategy is shown with its default hints, and with its best ones if \
              these help.",
-            self.why, self.found.predicted_count,
+            self.why,
+            match self.found.predicted_count {
+                1 => "One setting was".to_owned(),
+                count => format!("{count} settings were"),
+            },
         );
         if let Some(reason) = &self.corrected_by {
             notes.push_str(&format!(

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, Command, CommandFactory};
+use clap::{Arg, Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::output::note;
@@ -35,7 +35,7 @@ pub(crate) struct ManualArguments {
 
 /// The command, its help in two groups.
 pub(crate) fn command() -> Command {
-    let command = crate::Arguments::command();
+    let command = with_negative_numbers(crate::Arguments::command());
     let header = *command.get_styles().get_header();
     let verbs = list(&command.clone().disable_help_subcommand(true), true);
     let rest = list(&command, false);
@@ -45,6 +45,16 @@ pub(crate) fn command() -> Command {
          {header}More commands:{header:#}\n{rest}\n\n\
          {header}Options:{header:#}\n{{options}}{{after-help}}"
     ))
+}
+
+/// A value such as -1 gets the message of its option, not one that there is no option -1.
+fn with_negative_numbers(command: Command) -> Command {
+    let is_value = |argument: &Arg| argument.get_action().takes_values() && !argument.is_positional();
+    let change = |argument: Arg| match is_value(&argument) {
+        true => argument.allow_negative_numbers(true),
+        false => argument,
+    };
+    command.mut_args(change).mut_subcommands(with_negative_numbers)
 }
 
 /// The lines of help on the four verbs, or on all other commands, as clap writes them.

@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use pio_record::Options;
 use pio_report::Table;
+use pio_report::units::things;
 
 use crate::condition::{Comparison, Condition, FailIf, HOLDS, Limit, Numbers, percent};
 use crate::explain;
@@ -123,7 +124,7 @@ fn keep(path: &Path, runs: usize, job: &Job) -> Result<ExitCode> {
     let new = measure(job, runs, Some(path), false)?;
     let before = if path.is_file() { ", in place of an earlier baseline" } else { "" };
     new.write(path)?;
-    note!("{}: {} runs{before}", path.display(), new.runs.len());
+    note!("{}: {}{before}", path.display(), things(new.runs.len() as u64, "run", "runs"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -214,7 +215,7 @@ fn table(checked: &[Checked<'_>], baseline: Option<&Baseline>, new: &Baseline) -
             vec![one.condition.to_string(), one.condition.metric.text(one.after), holds(one)]
         };
         return Table {
-            title: format!("{runs} runs"),
+            title: things(runs as u64, "run", "runs"),
             note: "Medians.".to_owned(),
             columns: vec!["condition", ">now", "holds"],
             rows: checked.iter().map(row).collect(),
@@ -232,7 +233,7 @@ fn table(checked: &[Checked<'_>], baseline: Option<&Baseline>, new: &Baseline) -
         ]
     };
     Table {
-        title: format!("{runs} runs beside {} of the baseline", baseline.runs.len()),
+        title: format!("{} beside {} of the baseline", things(runs as u64, "run", "runs"), baseline.runs.len()),
         note: "Medians. The factor is the median of all quotients of a run and one of the baseline; by chance: how probable such a \
                difference is between runs that are alike (it counts up to 0.01)."
             .to_owned(),

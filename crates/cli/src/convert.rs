@@ -85,7 +85,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     drop(progress);
     written.keep()?;
     if let Some(requests) = requests {
-        note!("{}: {requests} requests", path.display());
+        let what = if requests == 1 { "request" } else { "requests" };
+        note!("{}: {requests} {what}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -105,7 +106,8 @@ fn from_log(arguments: &Arguments, format: Format) -> Result<ExitCode> {
     if events == 0 && format == Format::Darshan {
         warning!("{}: no events: the log has no accesses, only counters (kept as notes)", path.display());
     } else {
-        note!("{}: {events} events", path.display());
+        let what = if events == 1 { "event" } else { "events" };
+        note!("{}: {events} {what}", path.display());
     }
     let trace = Trace::open(path)?;
     for (name, value) in &trace.tables().notes {

@@ -1,7 +1,9 @@
 //! Flags that several commands have: one definition of each.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use anyhow::{Result, anyhow};
 use clap::Args;
 
 /// Output for programs.
@@ -35,4 +37,23 @@ pub(crate) struct SeedFlag {
     /// Seed of what is random in a generated workload or a network
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+}
+
+/// A number of things of which there must be one.
+pub(crate) fn count(text: &str) -> Result<NonZeroU32> {
+    text.parse().map_err(|_| anyhow!("expected a whole number from 1 to {}", u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_begin_with_one() {
+        assert_eq!(count("3").unwrap().get(), 3);
+        for wrong in ["0", "-1", "1.5", "4294967296", "two", ""] {
+            let message = count(wrong).unwrap_err().to_string();
+            assert_eq!(message, "expected a whole number from 1 to 4294967295", "{wrong}");
+        }
+    }
 }

@@ -18,7 +18,7 @@ use pio_trace::{Tables, Trace};
 
 use crate::apply::HintArguments;
 use crate::explain;
-use crate::flags::{HtmlFlag, JsonFlag, SeedFlag};
+use crate::flags::{HtmlFlag, JsonFlag, SeedFlag, count};
 use crate::here::{self, Here};
 use crate::json;
 use crate::learned::{self, Asked, Run, find_here, find_named};
@@ -56,8 +56,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     seed: SeedFlag,
     /// Sweep: how many processors to use [default: all]
-    #[arg(short, long, value_name = "COUNT")]
-    jobs: Option<NonZeroUsize>,
+    #[arg(short, long, value_name = "COUNT", value_parser = count)]
+    jobs: Option<NonZeroU32>,
     /// Machines: names (pioscope machines list) or files, separated by commas. here is the place where the trace's files are,
     /// as pioscope machines calibrate found it
     #[arg(short, long, value_delimiter = ',', default_value = here::NAME, value_name = "MACHINE")]
@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     hints: HintArguments,
     /// Ranks on each node, filling node after node [default: one, or as many as it takes to have room for all]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = count)]
     ranks_per_node: Option<NonZeroU32>,
     /// Folder for the simulated traces [default: beside the trace]
     #[arg(short, long, value_name = "FOLDER")]
@@ -327,7 +327,7 @@ fn sweep(arguments: Arguments, named: Vec<Option<Asked>>, hints: Hints) -> Resul
         hints,
         axes: arguments.sweep,
         seed: arguments.seed.seed,
-        jobs: arguments.jobs.map_or(processors, NonZeroUsize::get),
+        jobs: arguments.jobs.map_or(processors, |jobs| jobs.get() as usize),
     };
     sweep::run(&request, &arguments.outputs, arguments.html.html.as_deref(), arguments.json)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use pio_machine::parse_size;
 use pio_mpi::{Chosen, Library};
 use pio_record::{Filter, Look, Options, Outcome, PathRule, Ranks, Settings, Summary};
@@ -38,7 +39,7 @@ pub(crate) struct Arguments {
     selection: Selection,
     /// What the records of each host's processes may take on disk and in memory until the job ends, such as `1 GiB`: the
     /// less of it is left, the fewer calls are kept, and the trace says how many were not
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = budget)]
     budget: Option<u64>,
     /// Show once a second what the job reads and writes
     #[arg(long)]
@@ -61,10 +62,10 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 struct Selection {
     /// Record these files alone; `*` stands for any characters. May be given several times
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
     path: Vec<String>,
     /// Do not record these files, though --path may name them
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", value_parser = NonEmptyStringValueParser::new())]
     not_path: Vec<String>,
     /// Record these ranks alone, such as 3 or 0-7
     #[arg(long, value_name = "RANKS", value_delimiter = ',')]
@@ -97,6 +98,11 @@ impl Selection {
 fn layer(text: &str) -> Result<Layer> {
     let found = Layer::ALL.into_iter().find(|layer| layer.name() == text);
     found.ok_or_else(|| anyhow!("expected hdf5, pnetcdf, mpi-io, posix, stdio, server or message"))
+}
+
+fn budget(text: &str) -> Result<u64> {
+    let bytes = parse_size(text).filter(|&bytes| bytes > 0);
+    bytes.ok_or_else(|| anyhow!("expected a size from 1 B on, such as `1 GiB`"))
 }
 
 fn size(text: &str) -> Result<u64> {
@@ -281,7 +287,8 @@ fn show(look: &Look) {
     let bytes = |count| units::bytes(look.per_second(count));
     let calls = |count| look.per_second(count).round();
     note!(
-        "{processes} processes; read {} ({}/s, {} calls/s), wrote {} ({}/s, {} calls/s), {} other calls/s",
+        "{}; read {} ({}/s, {} calls/s), wrote {} ({}/s, {} calls/s), {} other calls/s",
+        units::things(*processes as u64, "process", "processes"),
         units::bytes(total.read_bytes as f64),
         bytes(since_last.read_bytes),
         calls(since_last.reads),
@@ -316,8 +323,9 @@ pub(crate) fn replaces(output: &Path) -> bool {
 pub(crate) fn tell(output: &Path, summary: &Summary, replaces: bool) {
     let output = output.display();
     let replaces = if replaces { " (in place of an earlier file)" } else { "" };
+    let events = if summary.events == 1 { "event" } else { "events" };
     let processes = if summary.processes == 1 { "process" } else { "processes" };
-    note!("{output}: {} events of {} {processes}{replaces}", summary.events, summary.processes);
+    note!("{output}: {} {events} of {} {processes}{replaces}", summary.events, summary.processes);
     for problem in summary.problems() {
         warning!("{output}: {problem}");
     }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use pio_machine::parse_size;
 use pio_protocol::Limits;
-use pio_report::units::bytes;
+use pio_report::units::{bytes, things};
 use pio_store::auth::Token;
 use pio_store::config::{self, Server};
 use pio_store::disk::{Allowance, Disks};
@@ -101,7 +101,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     if made_private > 0 {
         say(format_args!(
-            "others could read {made_private} files and folders of the store: now only their owner can (0600 and 0700)"
+            "others could read {} of the store: now only their owner can (0600 and 0700)",
+            things(made_private, "file or folder", "files and folders")
         ));
     }
     if let Some(allowance) = allowance {

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
-use pio_report::{Measure, Row, Sweep, Unit};
+use pio_report::{Measure, Row, Sweep, Unit, units};
 use pio_sim::{Options, Workload};
 
 use crate::flags::JsonFlag;
@@ -97,7 +97,7 @@ pub(crate) fn run(
     html.map_or(Ok(()), whole_file::check)?;
     let kinds = kinds(request)?;
     let points = points(request);
-    let progress = Progress::new(&format!("{} points", points.len()), points.len() as u64);
+    let progress = Progress::new(&units::things(points.len() as u64, "point", "points"), points.len() as u64);
     let values = parallel::each(
         &points,
         request.jobs,

@@ -1,11 +1,12 @@
 #include "pio_mapped.h"
 #include "pio_hook.h"
 #include "pio_kernel.h"
+#include "pio_paths.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* How many times a file was mapped so far: while it is 0, unmapping is no business of ours. */
+/* How many times a file was mapped so far (in /dev/shm alone: 0): while it is 0, unmapping is no business of ours. */
 static uint64_t files_mapped;
 
 /* What the process had before its first mapping: programs begin with faults of their own. */
@@ -36,6 +37,15 @@ void pio_forget_faults(void) {
     faults_before = fault_blocks_before = 0;
 }
 
+/* Files in /dev/shm are memory already: MPI libraries map some before the program begins, which is no reason to count. */
+static void count_mapping(int fd) {
+    int saved = errno;
+    bool counts = LOAD(&files_mapped) != 0 || !pio_is_in_memory(fd);
+    errno = saved;
+    if (counts && __atomic_fetch_add(&files_mapped, 1, __ATOMIC_RELAXED) == 0)
+        begin_faults();
+}
+
 /* Memory without a file is for the system alone: allocators ask for it before anything can be looked up. */
 #define MMAP_BODY(next_call)                                                                                           \
     if ((flags & MAP_ANONYMOUS) || fd < 0)                                                                             \
@@ -45,8 +55,7 @@ void pio_forget_faults(void) {
     struct pioscope_span span;                                                                                         \
     pio_span_begin(&span);                                                                                             \
     void *mapped = next_call;                                                                                          \
-    if (__atomic_fetch_add(&files_mapped, 1, __ATOMIC_RELAXED) == 0)                                                   \
-        begin_faults();                                                                                                \
+    count_mapping(fd);                                                                                                 \
     pio_finish_simple(&span, PIO_CALL_MMAP, fd, (uint64_t)offset, length, mapped == MAP_FAILED ? -1 : 0);              \
     return mapped;
 

@@ -7,9 +7,11 @@
 #include "pio_paths.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* Declared by no header. */
@@ -128,3 +130,34 @@ HOOK_MKSTEMP(mkstemps, (char *template, int suffix), 0, NEXT(mkstemps)(template,
 HOOK_MKSTEMP(mkstemps64, (char *template, int suffix), 0, NEXT(mkstemps64)(template, suffix))
 HOOK_MKSTEMP(mkostemps, (char *template, int suffix, int flags), flags, NEXT(mkostemps)(template, suffix, flags))
 HOOK_MKSTEMP(mkostemps64, (char *template, int suffix, int flags), flags, NEXT(mkostemps64)(template, suffix, flags))
+
+/* Shared memory, by the call that is for it: what is done with it need not tell (UCX writes to it, to see whether there is room). */
+
+DECLARE_NEXT(shm_open)
+
+/* Before glibc 2.34 the call was in a library of its own, which a module may have loaded for itself alone. */
+static int open_memory(const char *name, int flags, mode_t mode) {
+    int (*next)(const char *, int, mode_t) = NEXT(shm_open);
+    if (next != NULL)
+        return next(name, flags, mode);
+    char *path = pio_take_path_buffer();
+    int fd = -1;
+    name += strspn(name, "/");
+    if (path == NULL || strlen(name) >= PATH_MAX - sizeof IN_MEMORY) {
+        errno = path == NULL ? ENOMEM : ENAMETOOLONG;
+    } else {
+        strcpy(stpcpy(path, IN_MEMORY), name);
+        fd = (int)KERNEL(SYS_openat, AT_FDCWD, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode);
+    }
+    int saved = errno;
+    pio_give_path_buffer(path);
+    errno = saved;
+    return fd;
+}
+
+EXPORT int shm_open(const char *name, int flags, mode_t mode) {
+    int fd = open_memory(name, flags, mode);
+    if (fd >= 0 && recording() && is_owner())
+        pio_set_descriptor(fd, IGNORED);
+    return fd;
+}

@@ -12,7 +12,8 @@ static bool starts_with(const char *text, const char *prefix) {
 }
 
 bool pio_is_foreign_path(const char *path) {
-    if (starts_with(path, "/proc/") || starts_with(path, "/sys/") || starts_with(path, "/dev/"))
+    if (starts_with(path, "/proc/") || starts_with(path, "/sys/") ||
+        (starts_with(path, "/dev/") && !starts_with(path, IN_MEMORY)))
         return true;
     size_t length = strlen(pio_spool_folder);
     return strncmp(path, pio_spool_folder, length) == 0 && (path[length] == '/' || path[length] == 0);
@@ -88,6 +89,13 @@ size_t pio_path_of_descriptor(int fd, char *path, uint64_t *device) {
     *device = status.device;
     size_t length = read_descriptor_path(fd, path);
     return length == 0 || pio_is_foreign_path(path) || !pio_is_kept(path) ? 0 : length;
+}
+
+bool pio_is_in_memory(int fd) {
+    char *path = pio_take_path_buffer();
+    bool is_in_memory = path != NULL && read_descriptor_path(fd, path) > 0 && starts_with(path, IN_MEMORY);
+    pio_give_path_buffer(path);
+    return is_in_memory;
 }
 
 bool pio_absolute_name(int folder, const char *name, char *path) {

@@ -18,6 +18,7 @@ use crate::filter::Filter;
 use crate::layouts::Interner;
 use crate::marks::MarkNames;
 use crate::members;
+use crate::memory::Memory;
 use crate::placements::{self, Place};
 use crate::plumbing::{drop_plumbing, missing_ranks};
 use crate::processors;
@@ -25,7 +26,7 @@ use crate::rates::Cache;
 use crate::rings::unseen_rings;
 use crate::spool::{self, Header, Spool, Unusable};
 use crate::stripes;
-use crate::survey::{Given, Survey};
+use crate::survey::{Given, OpenFile, Survey};
 use crate::unseen::unseen;
 use crate::whole_file::WholeFile;
 
@@ -87,23 +88,33 @@ impl Summary {
         [
             (
                 self.lost_calls,
-                "calls were made but not recorded: the disk or the budget was used up, or a signal came at a bad moment",
+                ["call was", "calls were"],
+                "made but not recorded: the disk or the budget was used up, or a signal came at a bad moment",
             ),
-            (left_nothing, "processes left nothing that can be read"),
+            (left_nothing, ["process", "processes"], "left nothing that can be read"),
             (
                 self.damaged,
-                "places in the spools are damaged; what follows each is lost up to the next chunk",
+                ["place in the spools is", "places in the spools are"],
+                "damaged; what follows is lost up to the next chunk",
             ),
             (
                 self.unfinished,
-                "MPI-IO, HDF5, PnetCDF or asynchronous operations were unfinished when their process ended",
+                [
+                    "operation (MPI-IO, HDF5, PnetCDF or asynchronous) was",
+                    "operations (MPI-IO, HDF5, PnetCDF or asynchronous) were",
+                ],
+                "unfinished at the end of a process",
             ),
-            (self.unknown_layouts, "views or datatypes could not be understood; their events say no layout"),
-            (self.moved, "events had to be moved in time to keep their order"),
+            (
+                self.unknown_layouts,
+                ["view or datatype", "views or datatypes"],
+                "could not be understood; events say no layout",
+            ),
+            (self.moved, ["event", "events"], "had to be moved in time to keep the order"),
         ]
         .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, [one, many], what)| format!("{count} {} {what}", if count == 1 { one } else { many }))
         .chain(self.missing())
         .chain(self.of_other_versions())
         .chain(self.thinning())
@@ -233,6 +244,8 @@ pub(crate) fn collect_from(
         members.iter().any(|member| is_later(member) && member.spool.header.host == members::host())
     })
     .map_err(Error::io(&folders[0], "read what was not seen in"))?;
+    let memory = Memory::of(&members)?;
+    members.iter_mut().for_each(|member| member.survey.leave_out_shared(&memory));
     summary.seen_only = drop_plumbing(&mut members);
     [summary.missing_ranks, summary.expected_ranks] =
         missing_ranks(members.iter().map(|member| &member.spool.header));
@@ -266,7 +279,7 @@ pub(crate) fn collect_from(
         let marks = std::mem::take(&mut member.survey.mark_names);
         marks.into_iter().chain(std::mem::take(&mut member.survey.call_sites))
     }));
-    let lookup = Lookup { epoch_ns, states, names: Names::new(&mut members, files), marks };
+    let lookup = Lookup { epoch_ns, states, names: Names::new(&mut members, files, &memory), marks };
     summary.processes = members.len();
     summary.ranks = members.iter().filter(|m| m.spool.header.rank.is_some()).count();
     summary.lost_calls = members.iter().fold(0, |sum: u64, m| sum.saturating_add(m.spool.header.dropped));
@@ -459,8 +472,9 @@ fn fill_tables(
                 hints.add(handle, collective, given);
             }
         }
-        let open_files =
-            member.survey.open_files.iter().map(|file| (add(&file.path, 1, 0), file.position)).collect();
+        let mut open =
+            |file: &OpenFile| (!file.is_shared_memory).then(|| (add(&file.path, 1, 0), file.position));
+        let open_files = member.survey.open_files.iter().map(&mut open).collect();
         let layouts = std::mem::take(&mut member.survey.layouts);
         states.push(State {
             open_files,

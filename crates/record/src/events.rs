@@ -6,7 +6,7 @@
 //! what is looked at of their runs.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
@@ -18,6 +18,7 @@ use crate::collect::{Member, Settings, Summary, since};
 use crate::error::Error;
 use crate::layouts::Known;
 use crate::marks::MarkNames;
+use crate::memory::Memory;
 use crate::merge::Merge;
 use crate::rates::SmallRequests;
 use crate::spool::{COLD, NO_OFFSET, Record};
@@ -190,6 +191,9 @@ impl Job<'_> {
         {
             event.target = Target::Mark { name, number: line };
         }
+        if is_on_name(record, &event) && self.names.is_of_shared_memory(record.offset) {
+            return None;
+        }
         count(&event, &mut self.summary.recorded);
         if !self.settings.filter.keeps(&event, self.writer.tables()) {
             self.summary.filtered += 1;
@@ -240,8 +244,8 @@ struct Process<'a> {
 
 /// What the second pass knows of a process.
 pub(crate) struct State {
-    /// Handles of the survey's open files, and where each descriptor stands.
-    pub(crate) open_files: Vec<(HandleId, u64)>,
+    /// Handles of the survey's open files, and where each descriptor stands; none of shared memory.
+    pub(crate) open_files: Vec<Option<(HandleId, u64)>>,
     /// By layer and the process's own number.
     pub(crate) library_files: HashMap<(Layer, i32), HandleId>,
     /// Its layouts.
@@ -273,22 +277,32 @@ const MOST_NAME_BYTES: usize = 64 << 20;
 pub(crate) struct Names {
     paths: HashMap<u64, String>,
     files: HashMap<String, FileId>,
+    /// Of shared memory: they have no path.
+    shared: HashSet<u64>,
 }
 
 impl Names {
     /// Those of all members, as far as there is room; `files` are in the tables already.
-    pub(crate) fn new(members: &mut [Member], files: HashMap<String, FileId>) -> Names {
+    pub(crate) fn new(members: &mut [Member], files: HashMap<String, FileId>, memory: &Memory) -> Names {
         let mut paths = HashMap::new();
+        let mut shared = HashSet::new();
         let mut bytes = 0;
         for member in members {
             for (id, path) in std::mem::take(&mut member.survey.names) {
-                if bytes + path.len() <= MOST_NAME_BYTES && !paths.contains_key(&id) {
+                if memory.is_shared(&path) {
+                    shared.insert(id);
+                } else if bytes + path.len() <= MOST_NAME_BYTES && !paths.contains_key(&id) {
                     bytes += path.len();
                     paths.insert(id, path);
                 }
             }
         }
-        Names { paths, files }
+        Names { paths, files, shared }
+    }
+
+    /// Whether a name with this id is of memory that processes share.
+    fn is_of_shared_memory(&self, id: u64) -> bool {
+        self.shared.contains(&id)
     }
 
     /// The file of this id, if its path is known.
@@ -367,7 +381,7 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
         operation: record.operation,
     };
     match call.layer() {
-        Layer::Posix | Layer::Stdio => locate_posix(&mut event, record, survey, state),
+        Layer::Posix | Layer::Stdio => locate_posix(&mut event, record, survey, state)?,
         Layer::MpiIo => locate_mpi_io(&mut event, record, state),
         layer @ (Layer::Hdf5 | Layer::Pnetcdf) => {
             event.handle = state.library_files.get(&(layer, record.fd)).copied();
@@ -393,7 +407,8 @@ fn is_collective_message(call: Call) -> bool {
     (Call::MpiBarrier.number()..=Call::MpiAlltoallv.number()).contains(&call.number())
 }
 
-fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut State) {
+/// None if the call is on shared memory.
+fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut State) -> Option<()> {
     let call = event.call;
     // An open stands for its descriptor from its end on.
     let at_ns = match call.op() {
@@ -410,8 +425,8 @@ fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut
         _ if call == Call::Dup => event.result = event.result.min(0),
         _ => {}
     }
-    let Some(open_file) = survey.open_file_at(record.fd, at_ns) else { return };
-    let Some((handle, position)) = state.open_files.get_mut(open_file) else { return };
+    let Some(open_file) = survey.open_file_at(record.fd, at_ns) else { return Some(()) };
+    let (handle, position) = state.open_files[open_file].as_mut()?;
     event.handle = Some(*handle);
     let moved = u64::try_from(record.result).unwrap_or(0);
     match call.op() {
@@ -431,6 +446,7 @@ fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut
         }
         _ => {}
     }
+    Some(())
 }
 
 /// Calls that work at the descriptor's position, even where the recorder asked for it.

@@ -19,6 +19,7 @@ mod live;
 mod lustre;
 mod marks;
 mod members;
+mod memory;
 mod merge;
 mod placements;
 mod plumbing;

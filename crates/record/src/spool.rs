@@ -226,6 +226,11 @@ impl Spool {
         Ok(Spool { path: path.to_path_buf(), header: Header::decode(&bytes), length })
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Every chunk, with its records. Returns how many places were damaged.
     pub(crate) fn scan(&self, mut visit: impl FnMut(Chunk, &[u8])) -> io::Result<u64> {
         let file = File::open(&self.path)?;

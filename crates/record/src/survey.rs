@@ -10,6 +10,7 @@ use std::io;
 use pio_trace::{Call, Layer};
 
 use crate::layouts::Layouts;
+use crate::memory::Memory;
 use crate::spool::{self, Chunk, Record, Spool};
 
 /// One open of one file by a descriptor, whatever its numbers.
@@ -21,6 +22,8 @@ pub(crate) struct OpenFile {
     pub position: u64,
     /// Number of its device, 0 if it is not known.
     pub device: u64,
+    /// Whether it is memory that processes share, and no file of the job.
+    pub is_shared_memory: bool,
 }
 
 /// One open of one file by MPI-IO or a library above it.
@@ -149,8 +152,17 @@ impl Survey {
 
     /// Whether the process worked on any file, or made marks: to look for names (as shells do for programs) is not enough.
     pub(crate) fn has_files(&self) -> bool {
-        let opened = !self.open_files.is_empty() || !self.library_files.is_empty();
+        let opened =
+            self.open_files.iter().any(|file| !file.is_shared_memory) || !self.library_files.is_empty();
         opened || self.changed_names || !self.mark_names.is_empty()
+    }
+
+    /// Marks what is no file of the job.
+    pub(crate) fn leave_out_shared(&mut self, memory: &Memory) {
+        for file in self.open_files.iter_mut().filter(|file| memory.is_shared(&file.path)) {
+            file.is_shared_memory = true;
+            file.path = String::new(); // a loader may have made very many
+        }
     }
 
     fn apply(&mut self, changes: Vec<Change>) {
@@ -195,7 +207,7 @@ fn note(
         spool::ADOPT => {
             if let Some(path) = record.path(payload) {
                 let device = u64::try_from(record.result).unwrap_or(0);
-                let file = OpenFile { path, position: record.offset, device };
+                let file = OpenFile { path, position: record.offset, device, is_shared_memory: false };
                 changes.push(Change { at_ns: record.start_ns, fd: record.fd, to: Meaning::Opened(file) });
             }
         }
@@ -212,7 +224,8 @@ fn note(
         number => match Call::from_number(number) {
             Some(_) if spool::is_open(number) && record.fd >= 0 => {
                 if let Some(path) = record.path(payload) {
-                    let file = OpenFile { path, position: 0, device: record.offset >> spool::DEVICE_SHIFT };
+                    let device = record.offset >> spool::DEVICE_SHIFT;
+                    let file = OpenFile { path, position: 0, device, is_shared_memory: false };
                     changes.push(Change { at_ns: end_ns, fd: record.fd, to: Meaning::Opened(file) });
                 }
             }

@@ -42,7 +42,10 @@ pub fn losses(trouble: &Trouble) -> Vec<String> {
     const SHOWN: usize = 2;
     let mut lacks: Vec<String> = trouble.damage.iter().take(SHOWN).map(|damage| damaged(damage)).collect();
     if trouble.damage.len() > SHOWN {
-        lacks.push(format!("{} more places are damaged", trouble.damage.len() - SHOWN));
+        lacks.push(match trouble.damage.len() - SHOWN {
+            1 => "one more place is damaged".to_owned(),
+            more => format!("{more} more places are damaged"),
+        });
     }
     let losses = &trouble.losses;
     if !losses.left_out.is_zero() {

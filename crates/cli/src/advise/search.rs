@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use pio_learn::Interval;
 use pio_machine::{Machine, Storage};
 use pio_plan::{Hints, OwnHints, PerNode, Strategy, Switch};
+use pio_report::units;
 use pio_sim::{Options, Workload, simulate};
 
 use super::beyond_hints::BeyondHints;
@@ -170,8 +171,9 @@ impl Search<'_> {
 
     /// Mean I/O time of the ranks under each setting, seconds; and how many ranks a node has.
     fn times(&self, machine: &Machine, settings: &[Advice]) -> Result<Vec<(f64, u32)>> {
+        let count = settings.len() as u64;
         let progress =
-            Progress::new(&format!("predicting {} settings", settings.len()), settings.len() as u64);
+            Progress::new(&format!("predicting {}", units::things(count, "setting", "settings")), count);
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let one = |advice: &Advice| io_time(machine, self.workload, advice);
         parallel::each(settings, processors, one, |done| progress.set(done))

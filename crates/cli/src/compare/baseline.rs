@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use pio_report::units::things;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Numbers;
@@ -48,7 +49,11 @@ impl Baseline {
         let baseline: Baseline =
             serde_json::from_str(&text).with_context(|| format!("{name}: not a whole baseline"))?;
         let count = baseline.runs.len();
-        ensure!(count >= least, "{name}: it holds {count} runs (expected {least} or more)");
+        ensure!(
+            count >= least,
+            "{name}: it holds {} (expected {least} or more)",
+            things(count as u64, "run", "runs")
+        );
         Ok(baseline)
     }
 

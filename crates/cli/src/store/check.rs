@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use pio_protocol::Failure;
+use pio_report::units::things;
 use pio_store::StoreError;
 use pio_store::client::{Checked, Stat, Store, Unreferenced};
 use pio_store::disk::BLOCK_BYTES;
@@ -61,20 +62,20 @@ pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
         find_leftovers(store, &paths, arguments.repair)?;
     }
     let Found { files, damaged_files, blocks, damaged_blocks, unchecked_files, refusing } = found;
+    let all = format!("{}, {}", things(files, "file", "files"), things(blocks, "block", "blocks"));
+    let damaged = things(damaged_blocks, "block", "blocks");
     if !refusing.is_empty() {
+        let unchecked = things(unchecked_files, "file", "files");
         crate::print(&format!(
-            "{files} files, {blocks} blocks: {damaged_blocks} blocks are damaged, {unchecked_files} files could not be \
-             checked; nor could files whose names are on a server that did not start\n"
+            "{all}: damaged: {damaged}; could not be checked: {unchecked}, and files whose names are on a server that did not start\n"
         ))?;
         return Ok(ExitCode::FAILURE);
     }
     if damaged_files == 0 {
-        crate::print(&format!("{files} files, {blocks} blocks: all checksums match\n"))?;
+        crate::print(&format!("{all}: all checksums match\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    crate::print(&format!(
-        "{files} files, {blocks} blocks: {damaged_blocks} blocks of {damaged_files} files are damaged\n"
-    ))?;
+    crate::print(&format!("{all}: damaged: {damaged} of {}\n", things(damaged_files, "file", "files")))?;
     Ok(ExitCode::FAILURE)
 }
 

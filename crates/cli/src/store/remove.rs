@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use pio_protocol::Failure;
+use pio_report::units::things;
 use pio_store::StoreError;
 use pio_store::client::Store;
 
@@ -62,7 +63,8 @@ fn remove(store: &Store, path: &str, arguments: &Arguments) -> Result<()> {
         (0, _) if removed || arguments.force => Ok(()),
         (0, _) => bail!("{wanted}: no such file or folder in the store"),
         (count, false) => {
-            bail!("{wanted}: a folder of {count} files: expected --recursive, to remove them all")
+            let files = things(count as u64, "file", "files");
+            bail!("{wanted}: a folder of {files}: expected --recursive, to remove all of it")
         }
         (_, true) => all(store, wanted, &inside),
     }

@@ -98,7 +98,7 @@ fn folders_are_listed_and_removed() {
     }
     assert_eq!(scene.store(&["ls", "run/"]).succeeds().out, "run/a\nrun/b/c\n");
     assert_eq!(scene.store(&["ls", "old", "pioscope:/run/b/", "run/b"]).succeeds().out, "old\nrun/b/c\n");
-    scene.store(&["rm", "run/b"]).fails_with("run/b: a folder of 1 files: expected --recursive");
+    scene.store(&["rm", "run/b"]).fails_with("run/b: a folder of 1 file: expected --recursive");
     scene
         .store(&["rm", "-r", "pioscope:/"])
         .fails_with("that is all of the store: expected files or folders");
@@ -110,7 +110,7 @@ fn folders_are_listed_and_removed() {
     assert_eq!(scene.store(&["ls"]).succeeds().out, "run\nrunner\n");
     scene.store(&["rm", "-r", "run"]).succeeds();
     assert_eq!(scene.store(&["ls"]).succeeds().out, "runner\n");
-    assert_eq!(scene.store(&["check"]).succeeds().out, "1 files, 1 blocks: all checksums match\n");
+    assert_eq!(scene.store(&["check"]).succeeds().out, "1 file, 1 block: all checksums match\n");
 }
 
 /// Its locks were kept for 30 s, and nobody said whose they were.
@@ -175,7 +175,7 @@ fn damage_is_found_and_named() {
     // Block 2 of the part begins with its strip 128, which is the file's strip 128 * 3 + 1.
     let expected = format!(
         "f: server {second}: block 2 is damaged: some of bytes 394240 to 588799 of the file\n\
-         1 files, 12 blocks: 1 blocks of 1 files are damaged\n"
+         1 file, 12 blocks: damaged: 1 block of 1 file\n"
     );
     assert_eq!(found.out, expected);
     scene.store(&["cp", "pioscope:f", "g"]).fails_with("damaged data: block 2");
@@ -217,12 +217,12 @@ fn what_belongs_to_no_file_is_found_and_removed() {
     assert!(
         matches!(&lines[..], [part, hint, all]
             if part.starts_with("server 1: part ") && part.ends_with(" B, belongs to no file")
-                && hint.contains("check --repair") && all.starts_with("1 files, ")),
+                && hint.contains("check --repair") && all.starts_with("1 file, ")),
         "{found}"
     );
     let repaired = scene.store(&["check", "--repair"]).succeeds().out;
     assert!(repaired.contains(" B, belongs to no file: removed\n"), "{repaired}");
-    assert_eq!(scene.store(&["check"]).succeeds().out, "1 files, 1 blocks: all checksums match\n");
+    assert_eq!(scene.store(&["check"]).succeeds().out, "1 file, 1 block: all checksums match\n");
     scene.store(&["cp", "pioscope:kept", "again"]).succeeds();
     assert!(fs::read(scene.place.join("again")).unwrap() == data(10));
     assert_eq!(scene.store(&["check", "--repair", "kept"]).code, Some(2));

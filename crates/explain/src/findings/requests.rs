@@ -31,13 +31,21 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 /// What is read here and there would be read in a piece: all from the first to the last byte, or, if that is more, the
 /// pages that hold it.
 fn scattered(context: &Context<'_>, kind: Kind, reads: Class, writes: Class) -> Option<Finding> {
-    context.slow_but(kind, both(context, reads, writes), |slot, cost| {
+    let parts = both(context, reads, writes).filter(|(slot, cost)| !is_most(slot, cost));
+    context.slow_but(kind, parts, |slot, cost| {
         let calls = cost.calls.max(1);
         let pages = calls.saturating_mul((cost.read_bytes / calls).div_ceil(PAGE)).saturating_mul(PAGE);
         let reach = slot.reach.map_or(u64::MAX, |(start, end)| end - start);
         let read_bytes = if cost.read_bytes > 0 { pages.min(reach).max(cost.read_bytes) } else { 0 };
         (Cost { read_bytes, ..*cost }, 0)
     })
+}
+
+/// Reads of half or more of all that is read so of the file, as of one that a library reads in a piece behind its head: there
+/// are none to join them with.
+fn is_most(slot: &Slot, cost: &Cost) -> bool {
+    let each = cost.read_bytes / cost.calls.max(1);
+    cost.write_bytes == 0 && slot.reach.is_some_and(|(start, end)| 2 * each >= end - start)
 }
 
 /// Reads, and writes that do not stand for what processes contend for.

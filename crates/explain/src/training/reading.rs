@@ -38,7 +38,7 @@ impl<'e> Reading<'e> {
         for (place, loader) in found.marked.loaders.all.iter().enumerate() {
             let name = &found.marked.names[loader.epochs];
             if name.name == OTHER_LOADERS {
-                left_out.push(format!("what further loaders read is left out: {} epochs", name.sum.count));
+                left_out.push(format!("what further loaders read is left out (epochs: {})", name.sum.count));
                 continue;
             }
             let one = Reading::of(found, (place, loader), samples);
@@ -63,7 +63,7 @@ impl<'e> Reading<'e> {
         left_out.extend(sets.map(|set| {
             let [files, epochs] = [set.files.len() as u64, set.all_epochs()];
             let names: Vec<&str> = set.names().map(|name| name.name.as_str()).collect();
-            format!("what is read in `{}` is left out: {files} files, {epochs} times", names.join("`, `"))
+            format!("what is read in `{}` is left out (files: {files}, epochs: {epochs})", names.join("`, `"))
         }));
         Some(match next {
             Some(next) if most.is_within(&next) && !next.is_within(&most) => (next, Some(most)),

@@ -360,6 +360,36 @@ fn time_of_threads_that_overlaps_counts_once() {
     assert!((0.95..1.05).contains(&(rate / charted)), "{rate} beside a peak of {charted}");
 }
 
+/// Many files of which a library reads the head, and then what is behind it, in equal parts of this order.
+fn loaded(order: &[u64]) -> Vec<Kind> {
+    let part_bytes = (512 << 10) / order.len() as u64;
+    let rates = "write 1000 (900-1100) MB/s, device read 1000 (900-1100) MB/s, in /";
+    let mut tables = Tables {
+        processes: vec![process(None, Some(3_000 * MS))],
+        notes: vec![("large requests".into(), rates.into())],
+        ..Tables::default()
+    };
+    let mut events = Vec::new();
+    let mut start = 0;
+    for file in 0..300_u32 {
+        tables.handles.push(handle(file, 0, 1));
+        tables.files.push(File { path: format!("/{file}.npy") });
+        let mut read = |offset, bytes| {
+            events.push(at(event(Call::Read, 0, Some(file), start, MS), offset, bytes));
+            start += MS;
+        };
+        read(0, 4096);
+        order.iter().for_each(|part| read(128 + part * part_bytes, part_bytes));
+    }
+    Explanation::of(&tables, events).findings.iter().map(|finding| finding.kind).collect()
+}
+
+#[test]
+fn what_is_read_in_one_piece_is_not_scattered() {
+    assert!(!loaded(&[0]).contains(&Kind::RandomAccess));
+    assert!(loaded(&[3, 0, 6, 1, 5, 2, 7, 4]).contains(&Kind::RandomAccess));
+}
+
 #[test]
 fn files_and_patterns() {
     let (tables, events) = collective_write();

@@ -7,6 +7,7 @@ mod common;
 mod damage;
 mod libraries;
 mod marks;
+mod memory;
 mod mpi_jobs;
 mod open_flags;
 mod posix;

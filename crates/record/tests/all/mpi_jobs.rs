@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::common::{Job, compile, counts, folder, record_in};
+use crate::memory::{InMemory, files_in_memory};
 use pio_layout::{Datatype, Order, View};
 use pio_mpi::{Commands, Family};
 use pio_record::{MPI_SHIM, compile_shim};
@@ -120,6 +121,28 @@ fn views_positions_and_sizes_are_what_the_program_set() {
         assert_eq!(collective, expected.into_iter().filter(|c| !single.contains(c)).collect::<Vec<_>>());
         assert!(events.iter().all(|e| !e.flags.contains(Flags::UNFINISHED) && !e.is_physical()));
     }
+}
+
+/// Beside it there are the segments of the MPI library: MPICH makes each by writing its last byte, Open MPI cuts it to its size.
+#[test]
+fn files_in_memory_are_told_from_segments() {
+    let (Some(mpi), Some(place)) = (mpi(), InMemory::new("pioscope-matrix-")) else { return };
+    let folder = folder();
+    let (program, shim) = build(&mpi, "matrix", folder.path());
+    let mut words = mpi.launch(RANKS as u32);
+    words.extend([program.into(), place.0.clone().into()]);
+    let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let name = place.0.to_str().unwrap();
+    assert_eq!(files_in_memory(&job), [name]);
+    let is_below =
+        |event: &&Event| event.is_physical() && event.layer() == Layer::Posix && event.op() == Op::Write;
+    let below: u64 = job.on(name).into_iter().filter(is_below).map(Event::transferred).sum();
+    let all = RANKS * LOCAL * LOCAL * 8 * 2 + RANKS * 4;
+    assert_eq!(below, all);
+
+    let Some(beside) = whole_matrix() else { return };
+    assert!(files_in_memory(beside).is_empty(), "{:?}", files_in_memory(beside));
 }
 
 /// A launcher and its helpers have no MPI, whose functions can then not be bound when they start.
