@@ -100,6 +100,7 @@ pub fn simulate(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Prediction, SimError> {
     workload.check()?;
+    let workload = &*workload.on(machine);
     let nodes = &machine.nodes;
     let mut run = |tick: Duration, trace: Option<&Path>| {
         let mut engine = Engine::new(machine, workload, strategy, hints, options, tick, &mut *progress)?;
@@ -149,6 +150,7 @@ pub fn simulate_with(
     replace: &Replace,
 ) -> Result<Prediction, SimError> {
     workload.check()?;
+    let workload = &*workload.on(machine);
     let mut ignore = |_| {};
     let mut engine = Engine::new(machine, workload, strategy, hints, options, Duration::ZERO, &mut ignore)?;
     engine.replace = Some(replace);
