@@ -160,6 +160,8 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         pieces,
         takes_views: true,
         memory: 0,
+        arm: None,
+        separate_closes: false,
     };
     Ok(())
 }

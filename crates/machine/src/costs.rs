@@ -296,8 +296,9 @@ const COSTS: &[Cost] = &[
         keys: "storage.metadata",
         scale: |machine, factor| {
             let Some(files) = parallel(machine) else { return };
-            let Metadata { open, create, close, resize, lock, .. } = &mut files.metadata;
+            let Metadata { open, create, close, resize, lock, stat, unlink, .. } = &mut files.metadata;
             factor.times([open, create, close, resize, lock]);
+            stat.iter_mut().chain(unlink).for_each(|time| factor.time(time));
         },
     },
     Cost {

@@ -58,6 +58,8 @@ impl Machine {
                 pieces,
                 takes_views,
                 memory,
+                arm,
+                separate_closes,
             } => {
                 writeln!(out, "\n[storage]\nkind = \"striped\"\n{}", io_text(io))?;
                 writeln!(out, "strip = \"{}\"", size_text(*strip))?;
@@ -86,6 +88,12 @@ impl Machine {
                 }
                 if *memory > 0 {
                     writeln!(out, "memory = \"{}\"", size_text(*memory))?;
+                }
+                if let Some(arm) = arm {
+                    writeln!(out, "arm = {}", arm.text())?;
+                }
+                if *separate_closes {
+                    writeln!(out, "separate-closes = true")?;
                 }
             }
             Storage::IoNodes { io, strip, request, cache, open, close } => {

@@ -6,6 +6,7 @@
 //!
 //! Some descriptions are built in ([`Machine::built_in`]); [`calibrate()`] measures the machine it runs on.
 
+mod arm;
 mod buffers;
 mod built_in;
 mod calibrate;
@@ -29,6 +30,7 @@ mod shared_files;
 mod spreads;
 mod write_back;
 
+pub use arm::Arm;
 pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
 pub use cold_reads::ColdReads;

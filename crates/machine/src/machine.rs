@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::arm::Arm;
 use crate::buffers::Buffers;
 use crate::built_in;
 use crate::cold_reads::ColdReads;
@@ -128,6 +129,11 @@ pub enum Storage {
         /// Bytes of writes that a server takes into its memory before they are on its disk; then a writer goes on. Not where
         /// servers share cores.
         memory: u64,
+        /// What the arms of their disks do; none where requests take turns, strip by strip, and what they ask for lies anywhere. Not
+        /// where servers share cores.
+        arm: Option<Arm>,
+        /// Whether closes have a queue of their own, and do not wait for opens nor the other way round.
+        separate_closes: bool,
     },
     /// The same, with what is inside an I/O node: as [`Machine::io_node`] describes it.
     IoNodes {
@@ -513,6 +519,8 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },
             takes_views: section.has("takes-views") && section.flag("takes-views")?,
             memory: if section.has("memory") { section.size("memory", 0..=1 << 50)? } else { 0 },
+            arm: if section.has("arm") { Some(Arm::read(section.section("arm")?)?) } else { None },
+            separate_closes: section.has("separate-closes") && section.flag("separate-closes")?,
         },
         Kind::IoNodes => Storage::IoNodes {
             io: io_nodes(section.section("io")?, nodes, false)?,
@@ -527,12 +535,15 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             close: section.duration("close", "1000 s")?,
         },
     };
-    if let Storage::Striped { io, memory, .. } = &storage
+    if let Storage::Striped { io, memory, arm, .. } = &storage
         && io.shares_cores
-        && *memory > 0
     {
-        let expected = "no such key where storage.io.shares-cores is true".to_owned();
-        return Err(section.conflict("memory", expected));
+        for (key, is_there) in [("memory", *memory > 0), ("arm", arm.is_some())] {
+            if is_there {
+                let expected = "no such key where storage.io.shares-cores is true".to_owned();
+                return Err(section.conflict(key, expected));
+            }
+        }
     }
     section.finish()?;
     Ok(storage)

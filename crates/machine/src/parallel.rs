@@ -149,6 +149,10 @@ pub struct Metadata {
     pub resize: Duration,
     /// To give, or to take back, a lock of the program (`fcntl`).
     pub lock: Duration,
+    /// To say what is known of a name (`stat`); none where nobody measured it.
+    pub stat: Option<Duration>,
+    /// To remove a name (`unlink`); none where nobody measured it.
+    pub unlink: Option<Duration>,
 }
 
 impl ParallelFiles {
@@ -370,6 +374,8 @@ fn metadata(mut section: Section<'_>) -> Result<Metadata, MachineError> {
         close: time("close", &mut section)?,
         resize: time("resize", &mut section)?,
         lock: time("lock", &mut section)?,
+        stat: if section.has("stat") { Some(time("stat", &mut section)?) } else { None },
+        unlink: if section.has("unlink") { Some(time("unlink", &mut section)?) } else { None },
     };
     section.finish()?;
     Ok(metadata)
@@ -380,13 +386,16 @@ impl Metadata {
         writeln!(out, "\n[storage.metadata]\nservers = {}", self.servers)?;
         writeln!(out, "directories = \"{}\"", word_of(DIRECTORIES, &self.striped_directories))?;
         let times = [
-            ("open", self.open),
-            ("create", self.create),
-            ("close", self.close),
-            ("resize", self.resize),
-            ("lock", self.lock),
+            ("open", Some(self.open)),
+            ("create", Some(self.create)),
+            ("close", Some(self.close)),
+            ("resize", Some(self.resize)),
+            ("lock", Some(self.lock)),
+            ("stat", self.stat),
+            ("unlink", self.unlink),
         ];
-        times.iter().try_for_each(|(key, time)| writeln!(out, "{key} = \"{time}\""))
+        let said = times.iter().filter_map(|(key, time)| Some((key, (*time)?)));
+        said.into_iter().try_for_each(|(key, time)| writeln!(out, "{key} = \"{time}\""))
     }
 }
 

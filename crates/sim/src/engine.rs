@@ -51,7 +51,7 @@ use crate::processors::{Processors, RankTurn};
 use crate::server::{Part, Threads};
 use crate::shared_files::SharedFiles;
 use crate::terms::terms;
-use crate::workload::Workload;
+use crate::workload::{What, Workload};
 use cold_reads::ColdReaders;
 use hints_in_force::HintsInForce;
 use pages::Pages;
@@ -100,6 +100,7 @@ pub fn simulate(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Prediction, SimError> {
     workload.check()?;
+    let workload = &*workload.on(machine);
     let nodes = &machine.nodes;
     let mut run = |tick: Duration, trace: Option<&Path>| {
         let mut engine = Engine::new(machine, workload, strategy, hints, options, tick, &mut *progress)?;
@@ -149,6 +150,7 @@ pub fn simulate_with(
     replace: &Replace,
 ) -> Result<Prediction, SimError> {
     workload.check()?;
+    let workload = &*workload.on(machine);
     let mut ignore = |_| {};
     let mut engine = Engine::new(machine, workload, strategy, hints, options, Duration::ZERO, &mut ignore)?;
     engine.replace = Some(replace);
@@ -600,7 +602,11 @@ impl<'a> Engine<'a> {
             Cargo::Request(part) => self.take_in(part),
             Cargo::Answer(part) => self.answered(part),
             Cargo::Directory(rank, service) => {
-                let done = self.hardware.directory(self.now, service);
+                let separate = matches!(self.machine.storage, Storage::Striped { separate_closes: true, .. });
+                let done = match self.step(rank) {
+                    What::Close(_) if separate => self.hardware.separate_close(self.now, service),
+                    _ => self.hardware.directory(self.now, service),
+                };
                 self.events.add(done, Happening::DirectoryDone(rank));
             }
             Cargo::DirectoryAnswer(rank) => self.resume(rank),

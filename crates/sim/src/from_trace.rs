@@ -14,7 +14,8 @@
 //! other calls included, without the part in which the process waited for a processor: where it runs next, that may take
 //! longer or shorter. A trace that knows no think times was computing all the time.
 //!
-//! I/O calls that are not replayed count as such with the time that they took.
+//! I/O calls that are not replayed count as such with the time that they took. Those that name a file, and that some machines
+//! know (`stat`, `unlink`), are noted beside, with what the process did before them.
 //!
 //! Where all ranks came to a collective call within a small part of the time that each had been busy with other
 //! things, messages that were not recorded had brought them together, and do so wherever they run.
@@ -29,7 +30,7 @@ use pio_trace::{
 };
 
 use crate::error::SimError;
-use crate::workload::{Open, Step, What, Workload};
+use crate::workload::{Named, Naming, Open, Step, What, Workload};
 
 impl Workload {
     /// The workload that a trace recorded.
@@ -173,6 +174,8 @@ struct Reader<'t> {
     last_end_ns: Vec<u64>,
     /// The processor time that each rank has used since.
     used_ns: Vec<u64>,
+    /// The same of each rank's last call that is replayed or only names a file: when it ended, and what was used up to then.
+    last_noted: Vec<(u64, u64)>,
     /// The calls of all ranks together: the step, when it began, and how long after the call before.
     together: Vec<Vec<Arrival>>,
     /// The time that I/O calls of each rank cover: all, and those that are replayed with what they cause.
@@ -199,6 +202,7 @@ impl<'t> Reader<'t> {
             cold_files: survey.cold_files(),
             stretches: Vec::new(),
             unreplayed: Vec::new(),
+            named: vec![Vec::new(); count],
             untold_waits: Duration::ZERO,
             hints: hints_of(tables, &handles),
             site_hints: Hints::of_program(tables.site_hints()),
@@ -216,6 +220,7 @@ impl<'t> Reader<'t> {
             whole,
             last_end_ns,
             used_ns,
+            last_noted: vec![(0, 0); count],
             together,
             covered: vec![[Covered::default(); 2]; count],
             last_mpi,
@@ -251,6 +256,7 @@ impl<'t> Reader<'t> {
         self.used_ns[rank] = self.used_ns[rank].saturating_add(event.think_ns);
         let Some(what) = what else {
             if !is_within {
+                self.note_name(rank, event);
                 self.leave_out(rank, event);
             }
             return;
@@ -276,6 +282,33 @@ impl<'t> Reader<'t> {
             what,
         });
         self.last_end_ns[rank] = self.last_end_ns[rank].max(event.end_ns());
+        self.last_noted[rank] = (self.last_end_ns[rank], 0);
+    }
+
+    /// Takes note of a call that only names a file, and of what the process did since the call before.
+    fn note_name(&mut self, rank: usize, event: &Event) {
+        let (Some(_), Target::Name { file, .. }) = (Naming::of(event.call), event.target) else { return };
+        let (last_end_ns, last_used_ns) = self.last_noted[rank];
+        // One that another thread made at the same time has no place between the others.
+        if event.start_ns < last_end_ns {
+            return;
+        }
+        let gap_ns = event.start_ns - last_end_ns;
+        let is_start = self.starts_recorded && self.workload.programs[rank].is_empty();
+        let think_ns = match self.survey.knows_think_times {
+            true if is_start && self.workload.named[rank].is_empty() => 0,
+            true => (self.used_ns[rank] - last_used_ns).min(gap_ns),
+            false => gap_ns,
+        };
+        self.workload.named[rank].push(Named {
+            before: self.workload.programs[rank].len(),
+            think: time(think_ns),
+            idle: time(gap_ns - think_ns),
+            call: event.call,
+            file: file.0,
+            elapsed: time(event.elapsed_ns),
+        });
+        self.last_noted[rank] = (event.end_ns(), self.used_ns[rank]);
     }
 
     /// Takes note of a call that is not replayed, nor within one that is.
@@ -325,7 +358,10 @@ impl<'t> Reader<'t> {
             if busy_ns < BUSY_NS || last_ns - first_ns > busy_ns / NEAR {
                 continue;
             }
-            for (program, arrival) in self.workload.programs.iter_mut().zip(&arrivals) {
+            let programs = self.workload.programs.iter_mut().zip(&mut self.workload.named);
+            for ((program, named), arrival) in programs.zip(&arrivals) {
+                let behind = named.iter_mut().filter(|named| named.before > arrival.step);
+                behind.for_each(|named| named.before += 1);
                 let call = &mut program[arrival.step];
                 let met = Step { think: call.think, idle: call.idle, what: What::Rendezvous };
                 (call.think, call.idle) = (Duration::ZERO, Duration::ZERO);
@@ -630,12 +666,13 @@ mod tests {
             flags,
             ..Event::new(call, ProcessId(0), start_ns)
         };
+        let target = Target::Name { file: FileId(0), other: None };
         let workload = workload_of(
             tables,
             &[
                 event(Call::MpiFileOpen, 10, 100, 1, Flags::NONE),
                 event(Call::Open, 20, 50, 1, Flags::PHYSICAL),
-                Event { handle: None, ..event(Call::Unlink, 200, 7, 0, Flags::NONE) },
+                Event { handle: None, target, ..event(Call::Unlink, 200, 7, 0, Flags::NONE) },
                 event(Call::H5Dwrite, 300, 100, 2, Flags::NONE),
                 event(Call::MpiFileWriteAtAll, 320, 60, 3, Flags::PHYSICAL),
                 event(Call::Pwrite, 330, 40, 3, Flags::PHYSICAL),
@@ -646,6 +683,9 @@ mod tests {
             workload.programs[0].iter().filter(|step| !matches!(step.what, What::Meet { .. })).count();
         assert_eq!(whats, 2);
         assert_eq!(workload.unreplayed, [Duration::from_picoseconds((7 + 40) * 1000)]);
+        let named =
+            workload.named[0].iter().map(|named| (named.before, named.call, named.think, named.elapsed));
+        assert_eq!(named.collect::<Vec<_>>(), [(1, Call::Unlink, time(90), time(7))]);
     }
 
     #[test]

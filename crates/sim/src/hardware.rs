@@ -17,6 +17,8 @@ pub(crate) struct Hardware {
     /// Nodes of the I/O servers, those of a parallel file system included.
     pub(crate) io_nodes: Vec<u32>,
     directory: Queue,
+    /// Closes, where they have a queue of their own.
+    closes: Queue,
 }
 
 impl Hardware {
@@ -44,6 +46,7 @@ impl Hardware {
             servers: places.into_iter().flatten().collect(),
             io_nodes: servers,
             directory: Queue::default(),
+            closes: Queue::default(),
         })
     }
 
@@ -65,6 +68,11 @@ impl Hardware {
     /// The directory server opens or closes a file: when it is done.
     pub(crate) fn directory(&mut self, now: Time, service: Duration) -> Time {
         self.directory.serve(now, service).1
+    }
+
+    /// The same of a close that waits only for other closes.
+    pub(crate) fn separate_close(&mut self, now: Time, service: Duration) -> Time {
+        self.closes.serve(now, service).1
     }
 }
 

@@ -96,7 +96,9 @@ impl Prediction {
         let mean = |time: Duration| time.seconds() / f64::from(self.ranks.max(1));
         let io_time_s = self.io_time_mean.seconds();
         let mut parts = Vec::new();
-        for op in [Op::Open, Op::Close, Op::Read, Op::Write, Op::Seek, Op::Sync, Op::Communicate] {
+        for op in
+            [Op::Open, Op::Close, Op::Read, Op::Write, Op::Seek, Op::Metadata, Op::Sync, Op::Communicate]
+        {
             let total = self.operation(op);
             parts.push((op.name(), mean(total.time) - mean(total.acknowledging)));
         }

@@ -45,6 +45,30 @@ pub struct Flash {
     pub buffer: u64,
     /// Commands that the device has at the same time; others wait at the host.
     pub depth: u32,
+    /// What a command takes of a link that carries one direction at a time, as SATA's does; none where both directions are
+    /// independent.
+    pub half_duplex: Option<HalfDuplex>,
+    /// The region that takes bursts of writes, if there is one.
+    pub burst: Option<Burst>,
+}
+
+/// A link that carries one direction at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HalfDuplex {
+    /// Of each command, beside its data: what says what is wanted, and that it is done.
+    pub command: Duration,
+}
+
+/// Flash of its own with one bit a cell (an SLC cache), which takes what the host writes as long as it has room. While the
+/// host wants nothing, what it holds is programmed in its place with all bits a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Bytes that it holds.
+    pub size: u64,
+    /// A die's time to program a page (of all planes) there.
+    pub program: Duration,
+    /// For how long the host has wanted nothing when the device begins to empty it.
+    pub idle: Duration,
 }
 
 /// Lines beyond those that hold all data: what garbage collection keeps free, what is being written, what is being
@@ -103,6 +127,12 @@ impl Flash {
             controller: section.duration("controller", "1 s")?,
             buffer: section.size("buffer", 512..=1 << 40)?,
             depth: section.number("depth", 1..=1 << 20)?,
+            half_duplex: if section.has("half-duplex") {
+                Some(half_duplex(section.section("half-duplex")?)?)
+            } else {
+                None
+            },
+            burst: if section.has("burst") { Some(burst(section.section("burst")?)?) } else { None },
         };
         flash.check(&section)?;
         section.finish()?;
@@ -128,6 +158,10 @@ impl Flash {
                 format!("units of which the device has less than 2^32 (it has {raw})"),
             ));
         }
+        if self.burst.is_some_and(|burst| burst.size < stripe_page) {
+            let expected = format!("a size of at least {}, a page of all planes", size_text(stripe_page));
+            return Err(section.conflict("burst", expected));
+        }
         let least = self.units().div_ceil(self.units_of_line()) + SPARE_LINES;
         if u64::from(self.blocks) < least {
             let expected = format!(
@@ -145,7 +179,7 @@ impl Flash {
             out,
             "{{ capacity = \"{}\", filled = {}, channels = {}, dies = {}, planes = {}, blocks = {}, pages = {}, \
              page = \"{}\", mapping = \"{}\", read = \"{}\", program = \"{}\", erase = \"{}\", bus = \"{}\", \
-             link = \"{}\", latency = \"{}\", controller = \"{}\", buffer = \"{}\", depth = {} }}",
+             link = \"{}\", latency = \"{}\", controller = \"{}\", buffer = \"{}\", depth = {}",
             size(self.capacity),
             self.filled,
             self.channels,
@@ -164,6 +198,30 @@ impl Flash {
             self.controller,
             size(self.buffer),
             self.depth,
-        )
+        )?;
+        if let Some(HalfDuplex { command }) = self.half_duplex {
+            write!(out, ", half-duplex = {{ command = \"{command}\" }}")?;
+        }
+        if let Some(Burst { size: bytes, program, idle }) = self.burst {
+            let bytes = size(bytes);
+            write!(out, ", burst = {{ size = \"{bytes}\", program = \"{program}\", idle = \"{idle}\" }}")?;
+        }
+        write!(out, " }}")
     }
+}
+
+fn half_duplex(mut section: Section<'_>) -> Result<HalfDuplex, MachineError> {
+    let half_duplex = HalfDuplex { command: section.duration("command", "1 s")? };
+    section.finish()?;
+    Ok(half_duplex)
+}
+
+fn burst(mut section: Section<'_>) -> Result<Burst, MachineError> {
+    let burst = Burst {
+        size: section.size("size", 1..=1 << 50)?,
+        program: section.duration("program", "1 s")?,
+        idle: section.duration("idle", "1000 s")?,
+    };
+    section.finish()?;
+    Ok(burst)
 }

@@ -14,7 +14,7 @@ pub use device::{Discipline, Disk, Disks, SolidState};
 pub use drive::{
     AccessModel, Buffer, BusBlock, Drive, ExtraDisconnect, Mechanics, Overheads, ReadAhead, Watermark,
 };
-pub use flash::Flash;
+pub use flash::{Burst, Flash, HalfDuplex};
 pub use layout::{
     IndexEntry, IndexedLayout, Layout, Mapping, Node, Remap, Sparing, TrackPattern, Zone, ZonedLayout,
 };

@@ -30,7 +30,7 @@ fn an_absurd_value_is_refused_with_the_range() {
 
 #[test]
 fn what_pieces_cost_is_given_whole_and_within_reason_or_not_at_all() {
-    let close = "close = \"1.881 ms\"              # fitted: closes queue at the directory server\n";
+    let close = "close = \"2.459 ms\"              # fitted\n";
     let with = |pieces: &str| {
         let text = include_str!("../../../../machines/sp-argonne.toml");
         assert!(text.contains(close));
@@ -56,6 +56,11 @@ fn servers_that_share_cores_have_no_memory_of_their_own() {
     let found = message("placement = \"clustered\", dedicated = true }", shared);
     let expected = "expected no such key where storage.io.shares-cores is true";
     assert!(found.contains("storage.memory") && found.contains(expected), "{found}");
+    let text = include_str!("../../../../machines/sp-argonne.toml")
+        .replace("placement = \"clustered\", dedicated = true }", shared)
+        .replace("memory = \"1 MiB\"", "");
+    let found = Machine::parse("my.toml", &text).unwrap_err().to_string();
+    assert!(found.contains("storage.arm") && found.contains(expected), "{found}");
 }
 
 #[test]
@@ -93,7 +98,7 @@ fn a_missing_key_is_named_with_what_should_stand_there() {
 fn a_misspelt_key_is_named_before_the_one_that_is_missing() {
     let line = line_of("strip");
     let known = "kind, exclusive-writes, io, strip, request, read, write, cache, open, close, pieces, takes-views, \
-                 memory, begin, summing, sync, bandwidth, streams, callback, lock-strip, exclusive, components, stripe-count, \
+                 memory, arm, separate-closes, begin, summing, sync, bandwidth, streams, callback, lock-strip, exclusive, components, stripe-count, \
                  servers, client, locks, metadata, create, resize, lock";
     assert_eq!(
         message("strip = \"32 KiB\"", "stripe = \"32 KiB\""),

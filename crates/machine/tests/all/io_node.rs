@@ -48,7 +48,9 @@ const SATA: &str = include_str!("../../../../machines/io-nodes/sata-s4500.toml")
 
 #[test]
 fn flash_devices_are_read_and_written() {
-    for (text, raw_over_capacity) in [(NVME, 1.099), (SATA, 1.145)] {
+    let burst = "burst = { size = \"64 GiB\", program = \"200 us\", idle = \"1 s\" }\ndepth = 32";
+    let with_burst = SATA.replace("depth = 32", burst);
+    for (text, raw_over_capacity) in [(NVME, 1.099), (SATA, 1.145), (&with_burst, 1.145)] {
         let machine = machine(text).unwrap();
         assert_eq!(Machine::parse("again.toml", &machine.to_toml("")).unwrap(), machine);
         let Disk::Flash(flash) = machine.io_node.unwrap().disks.disk else { panic!("flash was expected") };
@@ -79,6 +81,16 @@ fn wrong_flash_devices_are_refused_by_key_and_reason() {
         "buffer = \"16 MiB\"",
         "buffer = \"16 KiB\"",
         &format!("{flash}.buffer = \"16 KiB\": expected at least 32 KiB"),
+    );
+    says(
+        "depth = 32",
+        "burst = { size = \"4 KiB\", program = \"1 us\", idle = \"1 s\" }\ndepth = 32",
+        "expected a size of at least 32 KiB, a page of all planes",
+    );
+    says(
+        "depth = 32",
+        "burst = { size = \"1 GiB\", idle = \"1 s\" }\ndepth = 32",
+        "burst.program' is missing",
     );
     says("filled = true", "filled = 1", &format!("{flash}.filled = 1: expected true or false"));
     says("erase = ", "colour = 1\nerase = ", &format!("unknown key '{flash}.colour'"));

@@ -7,7 +7,7 @@ use super::{Cargo, Engine, Happening};
 use crate::hardware::Hardware;
 use crate::parallel::{Action, ParallelFiles, Wanted};
 use crate::process::{Request, Then};
-use crate::workload::{What, Workload};
+use crate::workload::{Naming, What, Workload};
 
 /// The parallel file system of a machine, if files are in one. `made`: which files the program makes.
 pub(super) fn described(
@@ -49,8 +49,13 @@ impl Engine<'_> {
         }
     }
 
-    /// The metadata servers' part of an open, a close, or a change of a file's size. A close may wait for more than them.
+    /// The metadata servers' part of an open, a close, a change of a file's size, or a call that only names it. A close may wait
+    /// for more than them.
     pub(super) fn ask_metadata_server(&mut self, rank: u32) {
+        if let What::Name { call, file } = self.step(rank) {
+            let Some(naming) = Naming::of(*call) else { return self.end(rank, 0) };
+            return self.want(rank, *file, Wanted::Name(naming), Then::End);
+        }
         let (What::Open(handle) | What::Close(handle) | What::Resize(handle, ..)) = self.step(rank) else {
             return self.end(rank, 0);
         };

@@ -3,7 +3,7 @@
 use pio_layout::View;
 use pio_machine::{Duration, Storage};
 use pio_plan::{Access, Event as PlanEvent, Rank};
-use pio_trace::{Call, Event, Flags, HandleId, Layer, Target};
+use pio_trace::{Call, Event, FileId, Flags, HandleId, Layer, Target};
 
 use super::{Engine, Happening, store_requests};
 use crate::process::{Content, Delivery, Key, Requests, Running, Then};
@@ -116,6 +116,8 @@ impl<'a> Engine<'a> {
                 let requests = Requests::Extents(*direction, extents);
                 self.transfer(rank, *handle, Some(*call), requests, false);
             }
+            // What the caller's own part of it is, no machine says.
+            What::Name { .. } => self.compute(rank, Duration::ZERO, Then::Directory),
             What::Broadcast { root, .. } => self.begin_broadcast(rank, *root),
             What::Rendezvous => self.begin_rendezvous(),
             What::Meet { .. } => self.begin_meeting(rank),
@@ -218,6 +220,17 @@ impl<'a> Engine<'a> {
             What::Request { call, .. } => {
                 self.tally.called(rank, call.op(), moved, elapsed);
                 self.tally.moved(since.0, self.now.0);
+            }
+            What::Name { call, file } => {
+                self.tally.count(*call, 0, elapsed);
+                self.tally.called(rank, call.op(), 0, elapsed);
+                let target = Target::Name { file: FileId(*file), other: None };
+                if call.layer() == Layer::MpiIo {
+                    self.processes[rank as usize].operation = operation;
+                } else {
+                    event.operation = 0;
+                }
+                self.write(Event { call: *call, target, ..event });
             }
             What::Meet { call, bytes } => {
                 self.tally.count(*call, *bytes, elapsed);

@@ -77,6 +77,7 @@ impl ParallelFiles {
             Some(Wanted::Close) => costs.close,
             Some(Wanted::Resize) => costs.resize,
             Some(Wanted::Lock) => costs.lock,
+            Some(Wanted::Name(naming)) => naming.time(costs).unwrap_or(Duration::ZERO),
             _ => Duration::ZERO,
         }
     }

@@ -17,7 +17,7 @@ mod operations;
 mod reads;
 mod stripes;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 

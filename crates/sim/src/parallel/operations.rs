@@ -14,6 +14,7 @@ use super::client_locks::Resource;
 use super::stripes::Piece;
 use super::{Action, FAR, File, ParallelFiles};
 use crate::kernel::Time;
+use crate::workload::Naming;
 
 /// What a rank can want.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(crate) enum Wanted {
     Resize,
     /// To have, or give back, a lock of the program.
     Lock,
+    /// To know what is known of its name, or to remove that.
+    Name(Naming),
     /// That all that its node wrote be durable.
     Sync,
 }
@@ -94,7 +97,9 @@ impl ParallelFiles {
             Wanted::Write(_) | Wanted::Read(_) => Stage::Request,
             Wanted::Sync => Stage::Flush,
             Wanted::Close if client.cache.as_ref().is_some_and(|cache| cache.flush_on_close) => Stage::Flush,
-            Wanted::Open { .. } | Wanted::Close | Wanted::Resize | Wanted::Lock => Stage::Metadata,
+            Wanted::Open { .. } | Wanted::Close | Wanted::Resize | Wanted::Lock | Wanted::Name(_) => {
+                Stage::Metadata
+            }
         };
         let moves = matches!(stage, Stage::Lock | Stage::Request);
         let stage = if moves && left.is_empty() { Stage::End } else { stage };

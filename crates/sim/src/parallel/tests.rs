@@ -14,6 +14,7 @@ use super::extents::Extents;
 use super::stripes::ObjectId;
 use super::{Action, Message, ParallelFiles, Wake, Wanted};
 use crate::kernel::{Events, Time};
+use crate::workload::Naming;
 
 /// Picoseconds of a millisecond.
 pub(super) const MS: u64 = 1_000_000_000;
@@ -30,7 +31,7 @@ pub(super) fn rate(mb_per_s: u64) -> Bandwidth {
 }
 
 /// One target that reads 1 MB in 1 + 10 ms and writes it in 1 + 20 ms. Requests are of 1 MB, one at a time. No cache, no lock.
-pub(super) fn costs() -> Costs {
+pub(crate) fn costs() -> Costs {
     let service = |mb_per_s| Service { request: ms(1), bandwidth: rate(mb_per_s) };
     Costs {
         io: IoNodes {
@@ -64,6 +65,8 @@ pub(super) fn costs() -> Costs {
             close: Duration::ZERO,
             resize: ms(4),
             lock: ms(5),
+            stat: Some(ms(6)),
+            unlink: Some(ms(7)),
         },
     }
 }
@@ -285,6 +288,8 @@ fn metadata_operations_queue_at_their_server() {
     let wanted =
         [(0, 0, 0, open(true)), (0, 1, 0, open(false)), (0, 2, 0, Wanted::Resize), (0, 3, 0, Wanted::Lock)];
     assert_eq!(in_ms(&costs(), wanted), [WAYS + 5, WAYS + 7, WAYS + 11, WAYS + 16]);
+    let named = [(0, 0, 0, Wanted::Name(Naming::Ask)), (0, 1, 0, Wanted::Name(Naming::Remove))];
+    assert_eq!(in_ms(&costs(), named), [WAYS + 6, WAYS + 13]);
     assert_eq!(in_ms(&costs(), [(3, 0, 0, Wanted::Close)]), [3], "what takes no time asks nobody");
 }
 

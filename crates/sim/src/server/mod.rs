@@ -37,9 +37,10 @@ impl Server {
     /// A server of the machine on this node; none where files are in a file system.
     pub(crate) fn new(machine: &Machine, node: u32) -> Result<Option<Server>, SimError> {
         let kind = match (&machine.storage, &machine.io_node) {
-            (Storage::Striped { strip, read, write, memory, .. }, _) => {
+            (Storage::Striped { strip, read, write, memory, arm, .. }, _) => {
                 let memory = write.bandwidth.time_of(*memory);
-                let costs = Costs { strip: *strip, read: read.clone(), write: write.clone(), memory };
+                let (read, write) = (read.clone(), write.clone());
+                let costs = Costs { strip: *strip, read, write, memory, arm: *arm };
                 Kind::Strips(StripServer::new(costs))
             }
             (Storage::IoNodes { strip, request, cache, .. }, Some(inside)) => {

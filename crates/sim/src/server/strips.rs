@@ -6,12 +6,16 @@
 //! served in one go, and of those that come together the last is done when it would be first come, first served; but
 //! long ones end together, where first come, first served they would end evenly spread over that time.
 //!
+//! A server whose disk has an arm serves one part after the other, each in one go: those that come together end evenly
+//! spread, and the first to end wait for the last wherever they meet next. Where more wait than its disk can bring into an
+//! order, it moves its arm between them.
+//!
 //! A server with memory takes in what is written as long as there is room, and writes it to its disk meanwhile and later,
 //! while ranks do other things; reads go first.
 
 use std::collections::VecDeque;
 
-use pio_machine::{Duration, Service};
+use pio_machine::{Arm, Duration, Service};
 use pio_plan::Direction;
 
 use super::part::Part;
@@ -40,6 +44,8 @@ pub(crate) struct Costs {
     pub(crate) write: Service,
     /// How long it takes the disk to write a memory full.
     pub(crate) memory: Duration,
+    /// What its disk's arm does, if it has one.
+    pub(crate) arm: Option<Arm>,
 }
 
 /// A part, and how much of it is done when the strip is that it waits for.
@@ -82,6 +88,7 @@ impl StripServer {
     }
 
     fn begin_strip(&mut self, now: Time) -> Option<Duration> {
+        let seek = self.costs.arm.map(|arm| arm.seek_among(self.waiting.len() as u64));
         let mut turn = self.waiting.pop_front()?;
         let part = &turn.part;
         let service = match part.direction {
@@ -89,6 +96,7 @@ impl StripServer {
             Direction::Write => &self.costs.write,
         };
         let (strip, request) = match turn.served {
+            0 if seek.is_some() => (part.bytes, service.request.picoseconds()),
             0 => (part.first_strip, service.request.picoseconds()),
             _ => (self.costs.strip, 0),
         };
@@ -96,7 +104,8 @@ impl StripServer {
         // The difference, so that the strips' times add up to the picosecond to that of the whole.
         let before = turn.moving;
         turn.moving = service.bandwidth.time_of(turn.served).picoseconds();
-        let moving = Duration::from_picoseconds(turn.moving - before);
+        let seek = seek.unwrap_or(Duration::ZERO).picoseconds();
+        let moving = Duration::from_picoseconds((turn.moving - before).saturating_add(seek));
         self.disk_done = self.disk_done.max(now) + moving;
         let busy = match part.direction {
             Direction::Read => moving.picoseconds(),
@@ -144,7 +153,7 @@ mod tests {
             bandwidth: Bandwidth::from_bytes_per_second(bytes_per_second),
         };
         let (read, write) = (service(5, 1_000_000_000), service(7, 500_000_000));
-        StripServer::new(Costs { strip: 10, read, write, memory: Duration::ZERO })
+        StripServer::new(Costs { strip: 10, read, write, memory: Duration::ZERO, arm: None })
     }
 
     fn part(rank: u32, direction: Direction, bytes: u64, first_strip: u64) -> Part {
@@ -236,6 +245,40 @@ mod tests {
         // The first fits. The second waits for what the disk has not written since; the third, much later, does not.
         let found = ends_of(server, &[(0, write(0)), (20, write(1)), (1000, write(2))]);
         assert_eq!(found, [(0, 7), (1, 60), (2, 1000 + 7)]);
+    }
+
+    /// With an arm that reaches two parts and takes 30 ns to move.
+    fn server_with_arm() -> StripServer {
+        let mut server = server();
+        server.costs.arm = Some(Arm { reach: 2, seek: Duration::from_picoseconds(30_000) });
+        server
+    }
+
+    #[test]
+    fn an_arm_serves_parts_in_one_go_and_moves_where_too_many_wait() {
+        let read = |rank| (0, part(rank, Direction::Read, 30, 10));
+        let two = ends_of(server_with_arm(), &[read(0), read(1)]);
+        assert_eq!(two, [(0, 5 + 30), (1, 2 * (5 + 30))], "it knows where both lie");
+        // The first finds nobody else. Of the three that then wait, the next may be one that the arm does not reach.
+        let four = ends_of(server_with_arm(), &[read(0), read(1), read(2), read(3)]);
+        let ends = [35, 35 + 10 + 35, 80 + 35, 115 + 35].into_iter().zip(0..).map(|(end, rank)| (rank, end));
+        assert_eq!(four, ends.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn many_that_come_together_cost_the_seeks_of_the_closed_form() {
+        // Of w that wait, w - r in w are out of reach: n - r - r (H(n) - H(r)) seeks until all are served.
+        let (count, reach) = (63_u64, 2_u64);
+        let many: Vec<_> = (0..=count as u32).map(|rank| (0, part(rank, Direction::Write, 40, 10))).collect();
+        let found = ends_of(server_with_arm(), &many);
+        let harmonic = |n: u64| (1..=n).map(|k| 1.0 / k as f64).sum::<f64>();
+        let seeks = (count - reach) as f64 - reach as f64 * (harmonic(count) - harmonic(reach));
+        let all = (count + 1) as f64 * (7.0 + 80.0) + seeks * 30.0;
+        let (_, last) = found[count as usize];
+        assert!((last as f64 - all).abs() <= 1.0, "{last} for {all}: whole nanoseconds");
+        // Evenly spread, but for the seeks, that are dearest at first.
+        let mean = found.iter().map(|(_, end)| *end as f64).sum::<f64>() / found.len() as f64;
+        assert!((0.5..0.6).contains(&(mean / all)), "{mean} of {all}");
     }
 
     #[test]

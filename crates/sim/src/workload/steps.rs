@@ -8,6 +8,7 @@ use pio_machine::Duration;
 use pio_plan::{Direction, Hints};
 use pio_trace::{Call, File, HandleId, ViewId};
 
+use super::names::Named;
 use crate::error::SimError;
 
 /// The I/O of a program: files, handles, views, and each rank's calls.
@@ -33,6 +34,9 @@ pub struct Workload {
     /// The time of each rank's I/O calls that are no steps (those that only name files, C streams, the work of libraries above
     /// MPI-IO), as it was where they were recorded; empty if there are none.
     pub unreplayed: Vec<Duration>,
+    /// Those of them that only name a file and that some machines know, in the order in which each rank made them; empty if
+    /// there are none.
+    pub named: Vec<Vec<Named>>,
     /// How long all ranks together were in calls of MPI between those of the workload, if it is not known whether they used
     /// their processors: such time passes by itself.
     pub untold_waits: Duration,
@@ -108,6 +112,13 @@ pub enum What {
         offset: u64,
         /// Bytes that are moved.
         bytes: u64,
+    },
+    /// Names a file, and opens nothing: `stat`, `unlink`.
+    Name {
+        /// The function.
+        call: Call,
+        /// Index of the file.
+        file: u32,
     },
     /// A broadcast from one rank to all.
     Broadcast {
@@ -196,8 +207,17 @@ impl Workload {
         if let Some(group) = self.groups.iter().find(|group| group.is_empty() || !is_in_order(group)) {
             return wrong("group", format!("{group:?}"), format!("ascending ranks below {ranks}"));
         }
+        let is_file = |file: u32| (file as usize) < self.files.len();
+        if let Some(named) = self.named.iter().flatten().find(|named| !is_file(named.file)) {
+            return wrong("file", named.file.to_string(), format!("one of {} files", self.files.len()));
+        }
         for (rank, program) in self.programs.iter().enumerate() {
             for step in program {
+                if let What::Name { file, .. } = step.what
+                    && !is_file(file)
+                {
+                    return wrong("file", file.to_string(), format!("one of {} files", self.files.len()));
+                }
                 let Some((handle, view)) = step.what.names() else { continue };
                 let open =
                     self.handles.get(handle.index()).filter(|open| (open.file as usize) < self.files.len());
@@ -237,7 +257,7 @@ impl What {
             | What::Sync(handle, _) => Some((*handle, None)),
             What::SetView(handle, view) | What::Access { handle, view, .. } => Some((*handle, Some(*view))),
             What::Request { handle, .. } => Some((*handle, None)),
-            What::Rendezvous | What::Broadcast { .. } | What::Meet { .. } => None,
+            What::Name { .. } | What::Rendezvous | What::Broadcast { .. } | What::Meet { .. } => None,
         }
     }
 }

@@ -127,6 +127,10 @@ fn describe(what: &What, workload: &Workload, event: &mut Event) {
             event.flags = if call.is_asynchronous() { Flags::ASYNC } else { Flags::NONE };
             moves(event, *bytes);
         }
+        What::Name { call, file } => {
+            event.call = *call;
+            event.target = Target::Name { file: FileId(*file), other: None };
+        }
         // No call: only time passes.
         What::Rendezvous => {}
         What::Meet { call, bytes } => {

@@ -1,9 +1,10 @@
 //! Whole programs on parallel file systems: every strategy on every example, and what makes IOR's hard phase hard.
 
-use pio_machine::{Machine, Storage};
+use pio_machine::{Duration, Machine, Storage};
 use pio_plan::{Hints, Strategy};
-use pio_sim::workload::{Workload, catalogue};
+use pio_sim::workload::{Named, Workload, catalogue};
 use pio_sim::{Options, Prediction, simulate};
+use pio_trace::{Call, File, Op};
 
 const EXAMPLES: [&str; 6] = ["beegfs", "burst-buffer", "daos", "gpfs", "lustre", "nfs"];
 
@@ -79,4 +80,29 @@ fn collective_buffering_makes_up_for_it() {
     let program = workload("bt-io", &[("ranks", "16"), ("mesh", "24")]);
     let io_time = |strategy| predict(&lustre, &program, strategy).io_time_mean;
     assert!(io_time(Strategy::TwoPhase) < io_time(Strategy::Independent));
+}
+
+#[test]
+fn recorded_unlinks_queue_where_a_machine_says_what_they_take() {
+    let us = |count: u64| Duration::from_picoseconds(count * 1_000_000);
+    let named =
+        |file| Named { before: 0, think: us(0), idle: us(0), call: Call::Unlink, file, elapsed: us(1000) };
+    // Eight ranks remove ten files each, all in one directory.
+    let program = Workload {
+        name: "removes".to_owned(),
+        files: (0..80).map(|file| File { path: format!("/shared/{file}") }).collect(),
+        programs: vec![Vec::new(); 8],
+        unreplayed: vec![us(10_000); 8],
+        named: (0..8).map(|rank| (0..10).map(|turn| named(rank * 10 + turn)).collect()).collect(),
+        ..Workload::default()
+    };
+    let lustre = Machine::built_in("lustre").unwrap();
+    let found = predict(&lustre, &program, Strategy::Independent);
+    assert_eq!((found.operation(Op::Metadata).count, found.unreplayed_mean), (80, us(0)));
+    // One server, 105 us each; the ways of the first there and of the last back are a few us.
+    let beyond = found.io_time_max.seconds() - 80.0 * 105e-6;
+    assert!((0.0..20e-6).contains(&beyond), "{beyond}");
+    let nfs = Machine::built_in("nfs").unwrap();
+    let found = predict(&nfs, &program, Strategy::Independent);
+    assert_eq!((found.operation(Op::Metadata).count, found.io_time_max), (0, us(10_000)), "as recorded");
 }

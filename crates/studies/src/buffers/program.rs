@@ -72,7 +72,8 @@ fn program(workload: &Workload, rank: usize, steps: &[Step]) -> Result<Program, 
             | What::SetView(..)
             | What::Seek(..)
             | What::Resize(..)
-            | What::Sync(..) => continue,
+            | What::Sync(..)
+            | What::Name { .. } => continue,
             What::Request { handle, call, direction, offset, bytes } => {
                 (*handle, *call, *direction, &View::contiguous(*offset), 0..*bytes)
             }

@@ -24,6 +24,8 @@ pub(super) struct Dies {
 #[derive(Debug, Default)]
 struct Die {
     now: Option<(u32, Job)>,
+    /// Since when it does nothing, if so.
+    free_since: Time,
     /// What the host reads.
     reads: VecDeque<(u32, Job)>,
     rest: VecDeque<(u32, Job)>,
@@ -36,6 +38,10 @@ pub(super) enum Job {
     Read { read: Read, bytes: u64 },
     /// Programs a page that the die has.
     Program,
+    /// The same, into the region for bursts.
+    ProgramBurst,
+    /// Is half-way through a page that it takes out of that region, for so long still.
+    Empty { left: Duration },
     /// Erases its blocks of a line.
     Erase { line: u32 },
 }
@@ -60,7 +66,9 @@ impl Dies {
         let die = &mut self.dies[number as usize];
         match job {
             Job::Read { read: Read::Command { .. }, .. } => die.reads.push_back((page, job)),
-            Job::Read { .. } | Job::Program | Job::Erase { .. } => die.rest.push_back((page, job)),
+            Job::Read { .. } | Job::Program | Job::ProgramBurst | Job::Empty { .. } | Job::Erase { .. } => {
+                die.rest.push_back((page, job))
+            }
         }
         self.go_on(now, number, later);
     }
@@ -82,6 +90,17 @@ impl Dies {
         done.expect("a die that is done did something")
     }
 
+    /// Since when a die has had nothing to do; nothing if it has.
+    pub(super) fn free_since(&self, number: u32) -> Option<Time> {
+        let die = &self.dies[number as usize];
+        die.now.is_none().then_some(die.free_since)
+    }
+
+    /// A die was busy for so long, when nobody looked.
+    pub(super) fn was_busy(&mut self, time: Duration) {
+        self.busy = Duration::from_picoseconds(self.busy.picoseconds().saturating_add(time.picoseconds()));
+    }
+
     /// Bytes to or from the die of a page pass its channel. When they are over.
     pub(super) fn over_bus(&mut self, now: Time, page: u32, bytes: u64) -> Time {
         let channel = page % self.flash.all_dies() % self.flash.channels;
@@ -94,10 +113,15 @@ impl Dies {
             return;
         }
         die.now = die.reads.pop_front().or_else(|| die.rest.pop_front());
-        let Some((_, job)) = die.now else { return };
+        let Some((_, job)) = die.now else {
+            die.free_since = now;
+            return;
+        };
         let time = match job {
             Job::Read { .. } => self.flash.read,
             Job::Program => self.flash.program,
+            Job::ProgramBurst => self.flash.burst.map_or(self.flash.program, |burst| burst.program),
+            Job::Empty { left } => left,
             Job::Erase { .. } => self.flash.erase,
         };
         self.busy = Duration::from_picoseconds(self.busy.picoseconds().saturating_add(time.picoseconds()));

@@ -4,10 +4,12 @@
 //! later, and which requests are done, and whoever has the device lets it happen. `docs/design/flash.md` explains the model
 //! and what it leaves out.
 
+mod burst;
 mod collector;
 mod command;
 mod dies;
 mod event;
+mod link;
 mod load;
 mod mapping;
 mod moves;
@@ -21,9 +23,11 @@ use pio_machine::disk::Flash;
 use pio_plan::Direction;
 
 use crate::kernel::{Queue, Slab, Stream, Time};
+use burst::BurstRegion;
 use collector::Collector;
 use command::{Command, Write};
 use dies::{Dies, Job};
+use link::Link;
 use mapping::{Mapping, Place};
 
 pub use event::{FlashActions, FlashEvent, Read, Work};
@@ -36,8 +40,7 @@ pub struct FlashModel {
     mapping: Mapping,
     collector: Collector,
     controller: Queue,
-    link_in: Queue,
-    link_out: Queue,
+    link: Link,
     dies: Dies,
     /// Commands in the device.
     commands: Slab<Command>,
@@ -53,6 +56,9 @@ pub struct FlashModel {
     homeless: VecDeque<(u32, u32)>,
     /// Lines that are being erased, each with how many dies are not done.
     erasing: BTreeMap<u32, u32>,
+    burst: Option<BurstRegion>,
+    /// Since when there is no command in the device.
+    idle_since: Time,
     done: Work,
     /// Kept for its memory.
     units: Vec<u32>,
@@ -74,8 +80,7 @@ impl FlashModel {
             mapping: Mapping::new(flash),
             collector: Collector::new(flash),
             controller: Queue::default(),
-            link_in: Queue::default(),
-            link_out: Queue::default(),
+            link: Link::new(flash),
             dies: Dies::new(flash),
             commands: Slab::new(),
             waiting: VecDeque::new(),
@@ -84,6 +89,8 @@ impl FlashModel {
             buffered: BTreeMap::new(),
             homeless: VecDeque::new(),
             erasing: BTreeMap::new(),
+            burst: flash.burst.map(|burst| BurstRegion::new(flash, burst)),
+            idle_since: Time::default(),
             done: Work::default(),
             units: Vec::new(),
             flash: *flash,
@@ -130,6 +137,9 @@ impl FlashModel {
     ) {
         let left = bytes.div_ceil(self.flash.mapping) as u32;
         let command = Command { id, direction, offset, bytes, left };
+        if self.commands.count() == 0 {
+            self.empty_burst(now, out);
+        }
         if self.commands.count() < self.flash.depth as usize {
             self.begin(now, command, out);
         } else {
@@ -148,13 +158,16 @@ impl FlashModel {
                 self.fill(now, page, units, units, out);
                 self.passed(now, command, units, out);
             }
-            FlashEvent::Sent { page } => self.dies.add(now, page, Job::Program, &mut out.later),
+            FlashEvent::Sent { page } => {
+                let job = self.programs(page);
+                self.dies.add(now, page, job, &mut out.later);
+            }
             FlashEvent::Die(die) => {
                 let (page, job) = self.dies.done(now, die, &mut out.later);
                 self.die_is_done(now, page, job, out);
             }
             FlashEvent::Over(Read::Command { command, bytes }) => {
-                let (_, end) = self.link_out.serve(now, self.flash.link.time_of(bytes));
+                let end = self.link.carry(now, Direction::Read, bytes);
                 out.later.push((end, FlashEvent::Linked(command)));
             }
             FlashEvent::Over(Read::Moved { page, units }) => self.move_page(now, page, units, out),
@@ -164,7 +177,8 @@ impl FlashModel {
 
     fn begin(&mut self, now: Time, command: Command, out: &mut FlashActions) {
         let command = self.commands.insert(command);
-        let (_, end) = self.controller.serve(now, self.flash.controller);
+        let taken = self.link.take(now);
+        let (_, end) = self.controller.serve(taken, self.flash.controller);
         out.later.push((end + self.flash.latency, FlashEvent::Begin(command)));
     }
 
@@ -177,6 +191,7 @@ impl FlashModel {
         }
         out.done.push(command.id);
         self.commands.remove(number);
+        self.idle_since = now;
         if let Some(next) = self.waiting.pop_front() {
             self.begin(now, next, out);
         }
@@ -253,7 +268,7 @@ impl FlashModel {
             self.room -= u64::from(count);
             self.buffered.entry(page).or_default();
             let bytes = self.part_of(command, next, next + count);
-            let (_, there) = self.link_in.serve(now, self.flash.link.time_of(bytes));
+            let there = self.link.carry(now, Direction::Write, bytes);
             out.later.push((there, FlashEvent::Taken { command, page, units: count }));
             if next + count == end {
                 self.writes.pop_front();
@@ -288,11 +303,14 @@ impl FlashModel {
                 let end = self.dies.over_bus(now, page, bytes);
                 out.later.push((end, FlashEvent::Over(read)));
             }
-            Job::Program => {
+            Job::Program | Job::ProgramBurst => {
                 if let Some(buffered) = self.buffered.remove(&page) {
                     self.room += u64::from(buffered.of_host);
                 }
                 self.take_writes(now, out);
+            }
+            Job::Empty { .. } => {
+                self.burst.iter_mut().for_each(BurstRegion::emptied);
             }
             Job::Erase { line } => {
                 let left = self.erasing.entry(line).or_default();

@@ -84,6 +84,10 @@ impl FlashModel {
 
     pub(super) fn release(&mut self, line: u32) {
         self.mapping.release(line);
+        let pages = self.flash.pages * self.flash.all_dies();
+        if let Some(burst) = &mut self.burst {
+            burst.forget(line * pages..(line + 1) * pages);
+        }
         self.collector.erased();
         self.done.erased += 1;
     }

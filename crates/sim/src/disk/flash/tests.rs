@@ -34,6 +34,8 @@ depth = 64
 /// The example with other values for some keys.
 fn flash(changes: &[(&str, &str)]) -> Flash {
     let mut text = String::new();
+    let more = changes.iter().filter(|(key, _)| ["half-duplex", "burst"].contains(key));
+    more.for_each(|(key, value)| text += &format!("{key} = {value}\n"));
     for line in EXAMPLE.lines().filter(|line| !line.is_empty()) {
         let key = line.split(' ').next().unwrap();
         let value = changes.iter().find(|(changed, _)| *changed == key).map(|(_, value)| *value);
@@ -84,6 +86,28 @@ fn ends(flash: &Flash, requests: &[(Direction, u64, u64)]) -> Vec<u64> {
 }
 
 const US: u64 = 1_000_000;
+
+/// The device that is left, and when requests are done that come at these microseconds.
+fn timed(flash: &Flash, requests: &[(u64, (Direction, u64, u64))]) -> (FlashModel, Vec<u64>) {
+    let (mut model, mut out, mut events) = (FlashModel::new(flash), FlashActions::default(), Events::new());
+    let (mut ends, mut coming) = (vec![0; requests.len()], requests.iter().zip(0_u32..).peekable());
+    loop {
+        let next = events.next_time();
+        let now = match coming.next_if(|((at, _), _)| next.is_none_or(|next| Time(at * US) < next)) {
+            Some(((at, request), id)) => {
+                model.arrive(Time(at * US), id, *request, &mut out);
+                Time(at * US)
+            }
+            None => {
+                let Some((now, event)) = events.pop() else { return (model, ends) };
+                model.handle(now, event, &mut out);
+                now
+            }
+        };
+        out.later.drain(..).for_each(|(time, event)| events.add(time, event));
+        out.done.drain(..).for_each(|id| ends[id as usize] = now.0);
+    }
+}
 
 #[test]
 fn a_request_that_is_alone_takes_what_one_reckons_to_the_picosecond() {
@@ -183,6 +207,79 @@ fn sequential_writes_go_as_fast_as_dies_channels_or_link() {
     assert!((0.97..1.01).contains(&channels), "{channels}");
     let link = of(&[quick, ("erase", "\"0 s\""), ("link", "\"200 MB/s\"")]) / 200e6;
     assert!((0.97..1.01).contains(&link), "{link}");
+}
+
+#[test]
+fn a_link_of_one_direction_carries_reads_writes_and_commands_in_turn() {
+    let changes =
+        [("read", "\"5 us\""), ("program", "\"1 us\""), ("erase", "\"0 s\""), ("bus", "\"100 GB/s\"")];
+    let both = flash(&[&changes[..], &[("half-duplex", "{ command = \"2 us\" }")]].concat());
+    // 2 us before all else.
+    let alone = ends(&both, &[(Read, 0, 4096)])[0] - ends(&flash(&changes), &[(Read, 0, 4096)])[0];
+    assert_eq!(alone, 2 * US);
+    // 4 KiB take 5 us, whichever way they go.
+    for reads in [0.0, 0.5, 1.0] {
+        let load = FlashLoad { requests: 5000, ..load(false, reads, 4096, 32) };
+        let part = load.run(&both).rate * 7e-6;
+        // Commands of the next come before the data of those before: what is measured may begin behind a few.
+        assert!((0.98..=1.001).contains(&part), "{part} with {reads} reads");
+    }
+    // Where both directions are independent, and commands nothing, each has half of the requests.
+    let load = FlashLoad { requests: 5000, ..load(false, 0.5, 4096, 32) };
+    let part = load.run(&flash(&[&changes[..], &[("controller", "\"0 s\"")]].concat())).rate * 2.5e-6;
+    assert!((0.9..=1.01).contains(&part), "{part}");
+}
+
+#[test]
+fn a_burst_is_quick_until_its_region_is_full() {
+    let of = |size: u64, written: u64| {
+        let burst = format!("{{ size = \"{size} MiB\", program = \"100 us\", idle = \"1 s\" }}");
+        let writes: Vec<_> = (0..written * 16).map(|id| (Write, id * 65_536, 65_536)).collect();
+        let quick = [("link", "\"100 GB/s\""), ("bus", "\"100 GB/s\""), ("burst", burst.as_str())];
+        ends(&flash(&quick), &writes).into_iter().max().unwrap() as f64 / 1e12
+    };
+    // Four dies program 16 KiB each in 100 us there, in 400 us elsewhere; the last MiB stays in the buffer.
+    let mib = |count: u64, program: f64| count as f64 * 64.0 / 4.0 * program;
+    for (size, written) in [(4, 4), (4, 8), (2, 8), (8, 8)] {
+        let slow = written - size;
+        let expected =
+            if slow == 0 { mib(size - 1, 100e-6) } else { mib(size, 100e-6) + mib(slow - 1, 400e-6) };
+        let found = of(size, written) / expected;
+        assert!((0.97..1.05).contains(&found), "{found} with {size} of {written} MiB");
+    }
+}
+
+#[test]
+fn a_region_for_bursts_is_emptied_while_the_host_wants_nothing() {
+    let flash = flash(&[("burst", "{ size = \"1 MiB\", program = \"100 us\", idle = \"1 ms\" }")]);
+    let room = |model: &FlashModel| model.burst.as_ref().unwrap().room();
+    // In the buffer at 26 us, at its die, the first, at 66, programmed at 166. From 1026 on the die needs 450 to empty it.
+    let write = (0, (Write, 0, 16_384));
+    let read = (Read, 4 << 20, 4096);
+    let (model, ends) = timed(&flash, &[write, (1_020, read)]);
+    assert_eq!((ends[1], room(&model)), ((1_020 + 71) * US, 63));
+    // It goes on to its end before it reads.
+    let (model, ends) = timed(&flash, &[write, (1_126, read)]);
+    assert_eq!((ends[1], room(&model)), ((1_476 + 50 + 10 + 5) * US, 64));
+    let (model, ends) = timed(&flash, &[write, (1_476, read)]);
+    assert_eq!((ends[1], room(&model)), ((1_476 + 71) * US, 64));
+    // The host does not let it be: nothing is emptied.
+    let often: Vec<_> = (1..20).map(|turn| (turn * 900, read)).collect();
+    let (model, _) = timed(&flash, &[&[write], &often[..]].concat());
+    assert_eq!(room(&model), 63);
+}
+
+#[test]
+fn what_is_erased_leaves_the_region_for_bursts() {
+    let burst = "{ size = \"64 MiB\", program = \"100 us\", idle = \"1 s\" }";
+    let flash = flash(&[("burst", burst)]);
+    // Everything four times over, in order: lines are collected and erased.
+    let writes: Vec<_> = (0..4 * 320).map(|id| (0, (Write, id % 320 * 65_536, 65_536))).collect();
+    let (model, _) = timed(&flash, &writes);
+    let held = 4096 - model.burst.as_ref().unwrap().room();
+    let lines = 4 * 20 - model.work().erased;
+    // 64 pages a line; of the 20 lines that were filled before, the first to go had none there.
+    assert_eq!(held, (lines + 20) * 64, "{lines} lines");
 }
 
 /// Lines that give little room for what they hold: the host may write again only when many units were moved.

@@ -150,6 +150,7 @@ impl<'a> Rank<'a> {
             | What::Resize(..)
             | What::Sync(..)
             | What::Request { .. }
+            | What::Name { .. }
             | What::Rendezvous
             | What::Broadcast { .. }
             | What::Meet { .. } => {}
