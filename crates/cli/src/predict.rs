@@ -134,7 +134,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
     let recorded = match arguments.ranks_per_node {
         None if machines.iter().any(|asked| Here::ran_on(&trace, &asked.machine)) => {
-            recorded(explain::open(&path)?, &hints, own.strategy)?
+            // Without MPI-IO, it is one of any strategy.
+            let own = if workload.has_mpi_io() { own.strategy } else { strategies[0] };
+            recorded(explain::open(&path)?, &hints, own)?
         }
         _ => None,
     };

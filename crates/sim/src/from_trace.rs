@@ -712,7 +712,7 @@ mod tests {
             let handle = HandleId(0);
             let expected = [
                 What::Open(handle),
-                What::Resize(handle, Call::Ftruncate, 4096),
+                What::Resize(handle, Call::Ftruncate, 0),
                 What::Sync(handle, Call::Fsync),
             ];
             assert_eq!(whats, expected);

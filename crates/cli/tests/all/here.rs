@@ -204,7 +204,8 @@ fn compared_runs_make_intervals() {
     record(&place, "again.pio", "out.bin");
     let history = calibrated(&place).with_extension("runs.jsonl");
     let predict = |more: &[&str]| place.pioscope([&["predict", "run.pio"], more].concat()).succeeds();
-    let first = predict(&["--html", "report.html"]);
+    // Asked for other nodes, it is no prediction of the run that was recorded.
+    let first = predict(&["--ranks-per-node", "1", "--html", "report.html"]);
     assert!(
         unwrapped(&first).contains("80 % interval")
             && unwrapped(&first).contains("no run was compared here yet"),
@@ -214,26 +215,24 @@ fn compared_runs_make_intervals() {
     assert!(row(&first, "here", "any").contains(" to "), "{}", first.out);
     assert!(unwrapped(&first).contains("there is none to choose"), "{}", first.out);
     // What does not touch MPI is the same under each.
-    let asked = predict(&["-s", "romio,two-phase"]);
+    let asked = predict(&["--ranks-per-node", "1", "-s", "romio,two-phase"]);
     assert!(row(&asked, "here", "two-phase").contains(" equal "), "{}", asked.out);
     let page = fs::read_to_string(place.join("report.html")).unwrap();
     assert!(page.contains("class=\"interval\"") && page.contains("no run was compared here yet"));
     assert!(!history.exists());
 
-    // A run is compared with what was known before it, and counts once.
-    let compared = predict(&["--measured", "here/independent=run.pio", "--html", "beside.html"]);
-    assert!(unwrapped(&compared).contains("no run was compared here yet"), "{}", compared.out);
+    // The run itself is known before anything is tried, and counts once.
+    let compared = predict(&["--html", "beside.html"]);
+    assert!(unwrapped(&compared).contains("On here: 1 run compared, the model off by "), "{}", compared.out);
     // Both are shown side by side, by function.
     assert!(compared.out.contains("independent on here: predicted and measured"), "{}", compared.out);
     let writes = unwrapped(&compared);
     assert!(writes.contains(" write program 16 16 "), "{}", compared.out);
     let page = fs::read_to_string(place.join("beside.html")).unwrap();
     assert!(page.contains("independent on here: predicted and measured"));
-    for _ in 0..2 {
-        let known = predict(&["--measured", "here/independent=run.pio"]);
-        assert!(unwrapped(&known).contains("On here: 1 run compared, the model off by "), "{}", known.out);
-    }
-    predict(&["--measured", "here/independent=again.pio"]);
+    // Another run is compared with what was known before it.
+    let known = predict(&["--measured", "here/independent=again.pio"]);
+    assert!(unwrapped(&known).contains("On here: 1 run compared, the model off by "), "{}", known.out);
     let lines = fs::read_to_string(&history).unwrap();
     assert_eq!(lines.lines().count(), 2, "{lines}");
     fs::write(&history, format!("{lines}{{\"pre")).unwrap();
@@ -242,9 +241,12 @@ fn compared_runs_make_intervals() {
     let line = format!("{}:3: skipped 1 line", history.display());
     assert!(known.err.contains(&line), "{}", known.err);
 
-    // A description of the user's own has none before a run is compared; a built-in one never has.
+    // A description of another host has none before a run is compared; a built-in one never has.
     let copy = history.with_extension("").with_extension("toml");
-    fs::copy(copy, place.join("mine.toml")).unwrap();
+    let here = fs::read_to_string(copy).unwrap();
+    let elsewhere = here.replace("measured on host '", "measured on host 'not-");
+    assert_ne!(here, elsewhere);
+    fs::write(place.join("mine.toml"), elsewhere).unwrap();
     let with =
         |more: &[&str]| predict(&[&["-m", "mine.toml,sp-argonne", "-s", "independent"], more].concat());
     assert!(!with(&["--measured", "sp-argonne/independent=run.pio"]).out.contains("interval"));
