@@ -149,7 +149,8 @@ mod tests {
             ("storage.takes-views", "true"),
             ("storage.io.count", "1"),
             ("storage.strip", "4 KiB"),
-            // An arm moves the less, the fewer servers have all that is asked for.
+            // Neither hides what a server takes for its requests.
+            ("storage.memory", "0 B"),
             ("storage.arm.seek", "0 s"),
         ];
         let machine = machine.with_all(&ours).unwrap();
