@@ -132,8 +132,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let strategies = strategies(&arguments.strategy, &workload, Some(own.strategy));
     let options = options(arguments.ranks_per_node);
     let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
+    let ran_on: Vec<bool> = machines.iter().map(|asked| Here::ran_on(&trace, &asked.machine)).collect();
     let recorded = match arguments.ranks_per_node {
-        None if machines.iter().any(|asked| Here::ran_on(&trace, &asked.machine)) => {
+        None if ran_on.contains(&true) => {
             // Without MPI-IO, it is one of any strategy.
             let own = if workload.has_mpi_io() { own.strategy } else { strategies[0] };
             recorded(explain::open(&path)?, &hints, own)?
@@ -141,7 +142,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         _ => None,
     };
     let (mut predictions, mut simulated) = (Vec::new(), Vec::new());
-    for asked in &machines {
+    for (asked, ran_here) in machines.iter().zip(ran_on) {
         let machine = &asked.machine;
         own_way::tell_of_another(machine, trace.tables());
         let path_of = |strategy: Strategy| output.join(format!("{stem}-{}-{strategy}.pio", machine.name));
@@ -155,7 +156,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let mut runs: BTreeMap<&str, &MeasuredRun> = BTreeMap::new();
         let mut history = asked.history()?;
         // What is known of the program before any strategy is tried.
-        if let Some((strategy, run)) = recorded.as_ref().filter(|_| Here::ran_on(&trace, machine)) {
+        if let Some((strategy, run)) = recorded.as_ref().filter(|_| ran_here) {
             runs.insert(strategy, run);
             history.iter_mut().for_each(|history| learn(history, &of_machine, &runs));
         }
