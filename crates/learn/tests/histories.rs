@@ -176,7 +176,6 @@ fn intervals_hold_four_times_of_five() {
     for (bias, chance, pairs) in [(0.1, 0.2, 0..12), (0.2, 0.2, 2..12), (0.3, 0.2, 6..20), (0.3, 0.3, 8..30)]
     {
         let found = coverage(bias, chance, pairs.clone());
-        // Where chance alone is 30 %, some of what is taken for disturbed is not.
-        assert!((0.74..=0.90).contains(&found), "bias {bias}, chance {chance}, {pairs:?} pairs: {found}");
+        assert!((0.75..=0.90).contains(&found), "bias {bias}, chance {chance}, {pairs:?} pairs: {found}");
     }
 }

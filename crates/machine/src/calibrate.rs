@@ -98,6 +98,10 @@ pub fn calibrate(
     let spreads = &mut found;
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let processors = &Processors::allowed(RUNS);
+    let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
+    let on_file = || failed(scratch.path.display().to_string());
+    // Before anything that takes time.
+    fresh(&scratch.path).map_err(on_file())?;
     progress("copying memory");
     let copy = measure_copy(processors, spreads);
     progress("passing messages between threads");
@@ -107,8 +111,6 @@ pub fn calibrate(
     let quantum = measure_quantum(cores, spreads);
     let slice = measure_slice(quantum).unwrap_or(quantum);
     let wake = measure_wake(cores, spreads);
-    let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
-    let on_file = || failed(scratch.path.display().to_string());
     progress("opening and closing files");
     let (open, close) = measure_open(&scratch.path, processors, spreads).map_err(on_file())?;
     let create = measure_create(&scratch.path, open, processors, spreads).map_err(on_file())?;

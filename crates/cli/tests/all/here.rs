@@ -37,12 +37,15 @@ fn calibrate(place: &Place, folder: &str) -> PathBuf {
     PathBuf::from(wrote.unwrap_or_else(|| panic!("{}", done.err)))
 }
 
-/// As if the current folder's place had been calibrated: for all tests once, as it takes seconds.
+/// As if the current folder's place had been calibrated: it is once for all tests, as it takes seconds.
 pub(crate) fn calibrated(place: &Place) -> PathBuf {
     static MEASURED: OnceLock<(PathBuf, String)> = OnceLock::new();
     let (file, description) = MEASURED.get_or_init(|| {
         let first = Place::with_own_cache();
         let file = calibrate(&first, ".");
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        assert!(file.starts_with(first.cache().join("pioscope").join(host.trim())), "{}", file.display());
+        assert_eq!(files(file.parent().unwrap()).len(), 1, "nothing is left beside it");
         (file.strip_prefix(first.cache()).unwrap().to_owned(), fs::read_to_string(&file).unwrap())
     });
     let file = place.cache().join(file);
@@ -87,10 +90,7 @@ fn a_calibrated_place_is_kept_and_found() {
     place.pioscope(["predict", "run.pio", "-m", "sp-argonne,here"]).fails_with(&advice);
     place.pioscope(["explain", "run.pio", "-m", "here"]).fails_with(&advice);
 
-    let file = calibrate(&place, ".");
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    assert!(file.starts_with(place.cache().join("pioscope").join(host.trim())), "{}", file.display());
-    assert_eq!(files(file.parent().unwrap()).len(), 1, "nothing is left beside it");
+    let file = calibrated(&place);
     let by_default = place.pioscope(["predict", "run.pio"]).succeeds();
     row(&by_default, "here", "any");
     assert!(place.join("run-here-independent.pio").exists());

@@ -119,12 +119,12 @@ static void pieces_written(size_t bytes, int count, int mended) {
     close(out.fd);
 }
 
-static void small_writes(int mended) { pieces_written(100, 300000, mended); }
+static void small_writes(int mended) { pieces_written(100, 100000, mended); }
 
 /* As dd bs=512 does. */
-static void blocks_of_512(int mended) { pieces_written(512, 200000, mended); }
+static void blocks_of_512(int mended) { pieces_written(512, 80000, mended); }
 
-static void writes_of_2_kib(int mended) { pieces_written(2048, 100000, mended); }
+static void writes_of_2_kib(int mended) { pieces_written(2048, 50000, mended); }
 
 static void pieces_read(size_t bytes, int count, int mended) {
     char piece[16384];
@@ -145,9 +145,9 @@ static void pieces_read(size_t bytes, int count, int mended) {
     close(fd);
 }
 
-static void small_reads(int mended) { pieces_read(100, 300000, mended); }
+static void small_reads(int mended) { pieces_read(100, 100000, mended); }
 
-static void reads_of_160(int mended) { pieces_read(160, 200000, mended); }
+static void reads_of_160(int mended) { pieces_read(160, 80000, mended); }
 
 /* Numbers that lie here and there, looked up one by one; or in memory, where all of them
  * fit: little of it, as what the system takes to give it is another matter. */
@@ -157,7 +157,7 @@ static void random_access(int mended) {
     for (int i = 0; mended && i < 16; i++)
         check(pread(fd, all + (size_t)i * MIB, MIB, (off_t)i * MIB) == MIB, "pread");
     volatile char sum = 0;
-    for (int i = 0; i < 300000; i++) {
+    for (int i = 0; i < 150000; i++) {
         unsigned at = next_random() % (16 * MIB - 64);
         if (mended)
             sum += all[at];
@@ -276,7 +276,7 @@ static void cyclic_rereads(int mended) {
 }
 
 static void open_storm(int mended) {
-    for (int i = 0; i < (mended ? 1 : 60000); i++) {
+    for (int i = 0; i < (mended ? 1 : 20000); i++) {
         int fd = open_file("data", O_RDONLY);
         close(fd);
     }
@@ -286,7 +286,7 @@ static void open_storm(int mended) {
 static void log_reopened(int mended) {
     char line[80] = "line";
     int fd = mended ? open_file("log", O_WRONLY | O_CREAT | O_APPEND) : -1;
-    for (int i = 0; i < 30000; i++) {
+    for (int i = 0; i < 12000; i++) {
         if (!mended)
             fd = open_file("log", O_WRONLY | O_CREAT | O_APPEND);
         check(write(fd, line, sizeof line) == sizeof line, "write");
@@ -307,7 +307,7 @@ static void metadata_storm(int mended) {
 
 /* Asks for a file that is not there, again and again. */
 static void missing_file(int mended) {
-    for (int i = 0; i < (mended ? 1 : 100000); i++)
+    for (int i = 0; i < (mended ? 1 : 50000); i++)
         check(open("not-there", O_RDONLY) < 0, "not-there");
 }
 
@@ -323,7 +323,7 @@ static void header_rewritten(int mended) {
     int fd = create("out");
     for (int i = 0; i < 50; i++) {
         put(fd, MIB, 4096 + (off_t)i * MIB);
-        for (int j = 0; j < (mended ? i == 49 : 4000); j++)
+        for (int j = 0; j < (mended ? i == 49 : 2000); j++)
             put(fd, 4096, 0);
     }
     close(fd);
@@ -368,7 +368,7 @@ static void unbuffered_stream(int mended) {
     check(out != NULL, "out");
     if (!mended)
         setvbuf(out, NULL, _IONBF, 0);
-    for (int i = 0; i < 200000; i++)
+    for (int i = 0; i < 100000; i++)
         check(fwrite(buffer, 8, 1, out) == 1, "fwrite");
     fclose(out);
 }
@@ -503,7 +503,7 @@ static void many_small_files(int mended) {
     char name[32];
     struct gathered out = {mended ? create("pieces") : -1, 0};
     char piece[100] = "piece";
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < 1200; i++) {
         if (mended) {
             gather(&out, piece, sizeof piece);
             continue;

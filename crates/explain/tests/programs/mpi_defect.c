@@ -68,7 +68,7 @@ static void compute(double seconds) {
 /* The last rank computes before each write; or all ranks do their part of that. */
 static void late_rank(void) {
     MPI_File file = open_shared();
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 20; i++) {
         if (mended)
             compute(0.02 / ranks);
         else if (rank == ranks - 1)
@@ -129,7 +129,7 @@ static void no_view(void) {
 static void file_per_process(void) {
     char name[64];
     int shared = mended ? open_file("steps", O_WRONLY | O_CREAT) : -1;
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 200; i++) {
         if (mended) {
             put(shared, 4096, ((off_t)i * ranks + rank) * 4096);
             continue;
