@@ -69,13 +69,13 @@ test-mpi: build collapse ## collapse under Pioscope's MPI-IO and the MPI's own, 
 test-width: build collapse ## the same with 128 and 256 ranks
 	python3 tools/identity.py --ranks 128,256 --own 4 --mesh 33x20x17
 
-# The same with 4 ranks, and what the suite runs of jobs, under the second MPI. Of the whole workspace: for a crate alone, cargo compiles
-# its dependencies once more with other features.
+# The same with 4 ranks and the mesh without round numbers, and what the suite runs of jobs, under the second MPI. Of the whole
+# workspace: for a crate alone, cargo compiles its dependencies once more with other features.
 test-second-mpi: export PATH := $(CURDIR)/.venv-$(SECOND_MPI)/bin:$(PATH)
 test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
 	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc BUILD=build-second
 	cargo test --workspace --test all -- jobs:: programs::
-	python3 tools/identity.py --ranks 4 --collapse apps/collapse/build-second/collapse
+	python3 tools/identity.py --ranks 4 --mesh 33x20x17 --collapse apps/collapse/build-second/collapse
 
 test-cluster: build collapse ## a cluster of namespaces of this machine, and jobs across its nodes
 	python3 tools/cluster/check.py

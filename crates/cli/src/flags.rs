@@ -35,7 +35,7 @@ pub(crate) struct MpiccFlag {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct SeedFlag {
     /// Seed of what is random in a generated workload or a network
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole)]
     pub seed: u64,
 }
 
@@ -44,9 +44,23 @@ pub(crate) fn count(text: &str) -> Result<NonZeroU32> {
     text.parse().map_err(|_| anyhow!("expected a whole number from 1 to {}", u32::MAX))
 }
 
+/// A number that may be zero.
+pub(crate) fn whole(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| anyhow!("expected a whole number from 0 to {}", u64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_begin_with_zero() {
+        assert_eq!(whole("0").unwrap(), 0);
+        for wrong in ["-1", "1.5", "18446744073709551616", "two", ""] {
+            let message = whole(wrong).unwrap_err().to_string();
+            assert_eq!(message, "expected a whole number from 0 to 18446744073709551615", "{wrong}");
+        }
+    }
 
     #[test]
     fn counts_begin_with_one() {

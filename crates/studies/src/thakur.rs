@@ -8,6 +8,7 @@ use pio_plan::{Describe, Hints, Strategy};
 use pio_sim::workload::{Collapse, collapse};
 use pio_sim::{Options, Prediction, SimError, simulate};
 use pio_trace::Op;
+use rayon::prelude::*;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -453,7 +454,7 @@ fn left_out(machine: &Machine, published: &Large) -> Result<Vec<(Op, f64)>, Thak
         fit_seek(&mut machine, published, &others)?;
         Ok((op, run(&machine, &Collapse::LARGE)?.operation(op).time.seconds()))
     };
-    SEEKING.into_iter().map(one).collect()
+    SEEKING.into_par_iter().map(one).collect()
 }
 
 fn has_arm(machine: &Machine) -> bool {

@@ -7,6 +7,7 @@ use clap::Args;
 use pio_studies::baylor::{self, Options, Plot};
 
 use super::output::{Output, footer};
+use crate::flags::whole;
 use crate::progress::Progress;
 
 /// Above, requests are so rare that a simulation takes hours.
@@ -41,13 +42,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.3)]
     misses: f64,
     /// Reads that each simulation completes
-    #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = whole)]
     measurements: u64,
     /// Simulate every I/O node along with the network, in place of the paper's two steps
     #[arg(long)]
     integrated: bool,
     /// Gives the random numbers
-    #[arg(long, value_name = "NUMBER", default_value_t = 1995)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1995, value_parser = whole)]
     seed: u64,
     #[command(flatten)]
     output: Output,

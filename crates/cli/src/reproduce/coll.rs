@@ -12,6 +12,7 @@ use pio_studies::coll::{
 };
 
 use super::output::{Output, footer};
+use crate::flags::whole;
 use crate::progress::Progress;
 
 #[derive(Debug, Args)]
@@ -35,10 +36,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential")]
     sizes: Spread,
     /// Mean size of I/O messages, KiB
-    #[arg(long, value_name = "KIB", default_value_t = 1024)]
+    #[arg(long, value_name = "KIB", default_value_t = 1024, value_parser = whole)]
     io_message: u64,
     /// Size of the compute job's messages, KiB
-    #[arg(long, value_name = "KIB", default_value_t = 256)]
+    #[arg(long, value_name = "KIB", default_value_t = 256, value_parser = whole)]
     compute_message: u64,
     /// Messages that a process has under way at most
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
@@ -62,7 +63,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "MS", default_value_t = 20.0)]
     warm_up: f64,
     /// Gives the random numbers
-    #[arg(long, value_name = "NUMBER", default_value_t = 2003)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 2003, value_parser = whole)]
     seed: u64,
     #[command(flatten)]
     output: Output,
