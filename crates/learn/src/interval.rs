@@ -136,8 +136,8 @@ fn estimate(weighted: &[(f64, f64)]) -> Estimate {
     let sum: f64 = weighted.iter().map(|(weight, ratio)| weight * ratio).sum();
     let mean = if total > 0.0 { sum / total } else { 0.0 };
     let squares: f64 = weighted.iter().map(|(weight, ratio)| weight * (ratio - mean).powi(2)).sum();
-    let lessened = if total > 0.0 { 2.0 * squares / (total * FAR * FAR) } else { 0.0 };
-    let squares = squares * (1.0 + lessened);
+    let hidden = if total > 0.0 { 2.0 * squares / (total * FAR * FAR) } else { 0.0 };
+    let squares = squares * (1.0 + hidden);
     let (count, freedom) = (MEAN_WEIGHT + total, VARIANCE_WEIGHT + total);
     let apart = MEAN_WEIGHT * total / count * mean * mean;
     let variance = (VARIANCE_WEIGHT * prior_variance() + squares + apart) / freedom * (1.0 + 1.0 / count);
