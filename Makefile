@@ -18,7 +18,7 @@ PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-width test-second-mpi test-cluster test-slurm test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies release wheel test-wheel test-packaging install collapse preflight packages clean
+.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-width test-second-mpi test-cluster test-slurm test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies extension release wheel test-wheel test-packaging install collapse preflight packages clean
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +32,10 @@ site: .venv-site/.ready ## the manual as a site with search, in target/site
 gallery: release .venv-python/.cookbook-ready ## reports of well-known programs, in target/site/gallery
 	python3 tools/gallery.py --python .venv-python/bin
 
-test: test-rust test-python test-cookbook test-report test-apps test-study test-mpi test-second-mpi test-cluster test-truth ## every test but the slow ones
+# The report's wait for a browser while Python's compute. Jobs of MPI spin while they wait, and would only hinder each other.
+test: test-rust ## every test but the slow ones
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target test-report test-python
+	$(MAKE) --no-print-directory test-cookbook test-apps test-study test-mpi test-second-mpi test-cluster test-truth
 
 # Without the examples, which lint checks: to link them takes as long as to link as many tests.
 test-rust: build
@@ -40,12 +43,13 @@ test-rust: build
 	cargo test --workspace --doc
 
 # The extension is put where the package looks for it: building a wheel would compile everything once more.
-test-python: build .venv-python/.ready ## the Python module
+extension: build
 	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
+
+test-python: extension .venv-python/.ready ## the Python module
 	PIOSCOPE=$(CURDIR)/target/debug/pioscope PYTHONPATH=$(CURDIR)/python .venv-python/bin/python -m unittest discover --start-directory python/tests
 
-test-cookbook: build .venv-python/.cookbook-ready ## the commands of docs/cookbook and docs/training.md, and what they print
-	cp target/debug/lib_native.so python/pioscope/_native.abi3.so
+test-cookbook: extension .venv-python/.cookbook-ready ## the commands of docs/cookbook and docs/training.md, and what they print
 	python3 tools/cookbook.py --python .venv-python/bin
 
 test-report: build ## the HTML report in headless Chromium and Firefox, if they are there
@@ -71,6 +75,8 @@ test-width: build collapse ## the same with 128 and 256 ranks
 
 # The same with 4 ranks and the mesh without round numbers, and what the suite runs of jobs, under the second MPI. Of the whole
 # workspace: for a crate alone, cargo compiles its dependencies once more with other features.
+# Open MPI's way to networks through libfabric sleeps a second in each job before it finds that there is none.
+test-second-mpi: export OMPI_MCA_btl := ^ofi
 test-second-mpi: export PATH := $(CURDIR)/.venv-$(SECOND_MPI)/bin:$(PATH)
 test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
 	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc BUILD=build-second
