@@ -52,8 +52,8 @@ pub struct Summary {
     pub missing_ranks: u64,
     /// The ranks that there were, with those.
     pub expected_ranks: u64,
-    /// The launcher of Slurm that ran, if nothing of what it started was seen at files.
-    pub seen_only: Option<&'static str>,
+    /// The launcher that ran, of Slurm or an MPI, if nothing of what it started was seen at files.
+    pub seen_only: Option<String>,
     /// Processes of which nothing is left: no room for the start of their spool, or it is no spool any more.
     pub lost_processes: usize,
     /// Of them, those whose spool is of another version of the format, by version.
@@ -131,7 +131,7 @@ impl Summary {
             let Summary { missing_ranks, expected_ranks, .. } = self;
             return Some(format!("{missing_ranks} of {expected_ranks} ranks were not recorded: {REACH}"));
         }
-        let launcher = self.seen_only?;
+        let launcher = self.seen_only.as_ref()?;
         Some(format!("nothing that {launcher} started was seen at files. If it uses any: {REACH}"))
     }
 

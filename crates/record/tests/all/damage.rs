@@ -160,6 +160,22 @@ fn the_launcher_of_slurm_is_no_process_of_the_job() {
     assert!(matches!(&summary.problems()[..], [one] if one.starts_with(said)), "{:?}", summary.problems());
 }
 
+/// On nodes that do not reach the folder of spools, no process has the recorder.
+#[test]
+fn a_launcher_of_an_mpi_alone_says_that_nobody_came() {
+    let launcher = spool_of(-1, 0, "/opt/mpich/bin/mpiexec -n 64 ./x");
+    let ssh = spool_of(-1, 0, "/usr/bin/ssh -x n1 /opt/mpich/bin/hydra_pmi_proxy");
+    let (summary, _) = collect_all(&[launcher.clone(), ssh.clone()]);
+    assert_eq!(summary.processes, 0);
+    let said = "nothing that mpiexec started was seen at files";
+    assert!(matches!(&summary.problems()[..], [one] if one.starts_with(said)), "{:?}", summary.problems());
+    // What is started need not be of MPI; and then what ssh does may be the job's own.
+    let (summary, _) = collect_all(&[launcher.clone(), ssh, spool_of(-1, 0, "./x")]);
+    assert_eq!((summary.processes, summary.problems()), (3, Vec::new()));
+    let (summary, _) = collect_all(&[launcher, spool_of(0, 1, "./x")]);
+    assert_eq!((summary.processes, summary.problems()), (1, Vec::new()));
+}
+
 #[test]
 fn a_cut_spool_gives_its_whole_chunks() {
     let (_, all) = collect_bytes(whole());
