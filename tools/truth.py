@@ -195,9 +195,11 @@ class Lab:
         self.files = self.folder / "slow" if self.place in NODES else self.folder
         self.kernels = self.folder / "kernels"
         self.patterns = self.folder / "patterns"
+        self.collapse = self.folder / "collapse-build" / "collapse"
         run(["mpicc", "-O2", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I", BENCH, "-o", self.kernels,
              ROOT / "apps/kernels/kernels.c"])
         run(["mpicc", "-O2", "-o", self.patterns, BENCH / "patterns.c"])
+        run(["make", "-C", COLLAPSE.parents[1], "CC=mpicc", f"BUILD={self.collapse.parent}"])
         if self.place.startswith("server"):
             count = 1 if self.place == "server" else 4
             self.store = self.open.enter_context(serving(self.pioscope(), count, self.folder / "store"))
@@ -262,7 +264,7 @@ class Lab:
         if name in KERNELS:
             return [self.kernels, name, "--steps", steps, "--folder", data]
         if name == "collapse":
-            return [COLLAPSE, "--mesh", "48x48x48", "--iterations", steps, "--dump-every", 2, "--output", data]
+            return [self.collapse, "--mesh", "48x48x48", "--iterations", steps, "--dump-every", 2, "--output", data]
         return [self.patterns, "--pattern", name, "--repeat", steps, "--file", data / "patterns.dat"]
 
 

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -35,7 +36,7 @@ pub(crate) struct MpiccFlag {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct SeedFlag {
     /// Seed of what is random in a generated workload or a network
-    #[arg(long, default_value_t = 1, value_parser = whole)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>)]
     pub seed: u64,
 }
 
@@ -44,9 +45,10 @@ pub(crate) fn count(text: &str) -> Result<NonZeroU32> {
     text.parse().map_err(|_| anyhow!("expected a whole number from 1 to {}", u32::MAX))
 }
 
-/// A number that may be zero.
-pub(crate) fn whole(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| anyhow!("expected a whole number from 0 to {}", u64::MAX))
+/// A number that may be zero, of an unsigned type.
+pub(crate) fn whole<N: FromStr>(text: &str) -> Result<N> {
+    let most = u64::MAX >> (u64::BITS as usize - 8 * size_of::<N>());
+    text.parse().map_err(|_| anyhow!("expected a whole number from 0 to {most}"))
 }
 
 #[cfg(test)]
@@ -55,9 +57,9 @@ mod tests {
 
     #[test]
     fn whole_numbers_begin_with_zero() {
-        assert_eq!(whole("0").unwrap(), 0);
+        assert_eq!(whole::<u64>("0").unwrap(), 0);
         for wrong in ["-1", "1.5", "18446744073709551616", "two", ""] {
-            let message = whole(wrong).unwrap_err().to_string();
+            let message = whole::<u64>(wrong).unwrap_err().to_string();
             assert_eq!(message, "expected a whole number from 0 to 18446744073709551615", "{wrong}");
         }
     }

@@ -20,6 +20,8 @@ use pio_store::stand_in;
 use pio_store::transport::{Address, Listener, TcpListener, Transport};
 use rustix::fs::Mode;
 
+use crate::flags::whole;
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FOLDER", required = true)]
     dir: Vec<PathBuf>,
     /// Start this one server only, counted from 0: the others run elsewhere
-    #[arg(long, value_name = "INDEX")]
+    #[arg(long, value_name = "INDEX", value_parser = whole::<u32>)]
     server_index: Option<u32>,
     /// Host, or host and port, that clients connect to [default: where it was last, else any port of this machine]
     #[arg(long, value_name = "HOST[:PORT]")]

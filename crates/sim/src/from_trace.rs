@@ -152,6 +152,17 @@ impl Covered {
     }
 }
 
+/// How a rank began.
+#[derive(Clone, Copy, Default)]
+struct Start {
+    /// It was in MPI_Init since its last replayed call.
+    in_init: bool,
+    /// It has begun an operation that is in the trace.
+    is_over: bool,
+    /// So many of its steps passed before that, or waited for it: they come as they came.
+    steps: usize,
+}
+
 /// How a rank came to a collective call.
 #[derive(Clone, Copy)]
 struct Arrival {
@@ -170,6 +181,7 @@ struct Reader<'t> {
     workload: Workload,
     /// A view of the whole file, for accesses that name offsets.
     whole: ViewId,
+    starts: Vec<Start>,
     /// When each rank's last replayed call ended.
     last_end_ns: Vec<u64>,
     /// The processor time that each rank has used since.
@@ -218,6 +230,7 @@ impl<'t> Reader<'t> {
             ranks,
             workload,
             whole,
+            starts: vec![Start::default(); count],
             last_end_ns,
             used_ns,
             last_noted: vec![(0, 0); count],
@@ -234,7 +247,8 @@ impl<'t> Reader<'t> {
         let is_caused = event.is_physical() && number != 0 && event.operation == number;
         let is_of_mpi = event.handle.is_some_and(|handle| self.inner.contains(&handle));
         let is_within = event.start_ns < until_ns || is_caused;
-        let is_inside = event.layer() == Layer::Posix && (is_within || is_of_mpi);
+        let is_of_init = self.is_of_init(rank, event);
+        let is_inside = is_of_init || (event.layer() == Layer::Posix && (is_within || is_of_mpi));
         // Where calls say what caused them, another thread's file does not become the library's.
         if is_inside && event.op() == Op::Open && (is_caused || number == 0) {
             self.inner.extend(event.handle);
@@ -264,13 +278,16 @@ impl<'t> Reader<'t> {
         let gap_ns = event.start_ns.saturating_sub(self.last_end_ns[rank]);
         let used_ns = std::mem::take(&mut self.used_ns[rank]);
         let mut think_ns = match self.survey.knows_think_times {
-            // Launching, and MPI_Init, in which ranks spin for each other: they come out as they came out of it.
-            true if self.starts_recorded && self.workload.programs[rank].is_empty() => 0,
+            true if self.is_start(rank) => 0,
             true => used_ns.min(gap_ns),
             false => gap_ns,
         };
         if think_ns > 0 && gap_ns - think_ns < SHORTEST_SLEEP_NS {
             think_ns = gap_ns;
+        }
+        if self.is_start(rank) {
+            self.starts[rank].in_init = false;
+            self.starts[rank].steps = self.workload.programs[rank].len() + 1;
         }
         if self.is_of_all(&what) {
             let step = self.workload.programs[rank].len();
@@ -285,6 +302,23 @@ impl<'t> Reader<'t> {
         self.last_noted[rank] = (self.last_end_ns[rank], 0);
     }
 
+    /// Whether a call is MPI_Init's own. It is the first operation of a process of MPI, and no event itself.
+    fn is_of_init(&mut self, rank: usize, event: &Event) -> bool {
+        const FIRST: u64 = 1;
+        let start = &mut self.starts[rank];
+        start.is_over |= event.operation >= FIRST && !event.is_physical();
+        let is_mpi = self.tables.processes[event.process.0 as usize].rank.is_some();
+        let is_of_init = is_mpi && !start.is_over && event.is_physical() && event.operation == FIRST;
+        start.in_init |= is_of_init;
+        is_of_init
+    }
+
+    /// Whether a rank's next step comes after launching, or MPI_Init, in which ranks wait for each other: they come out of it as they
+    /// came.
+    fn is_start(&self, rank: usize) -> bool {
+        self.starts_recorded && (self.workload.programs[rank].is_empty() || self.starts[rank].in_init)
+    }
+
     /// Takes note of a call that only names a file, and of what the process did since the call before.
     fn note_name(&mut self, rank: usize, event: &Event) {
         let (Some(_), Target::Name { file, .. }) = (Naming::of(event.call), event.target) else { return };
@@ -294,9 +328,8 @@ impl<'t> Reader<'t> {
             return;
         }
         let gap_ns = event.start_ns - last_end_ns;
-        let is_start = self.starts_recorded && self.workload.programs[rank].is_empty();
         let think_ns = match self.survey.knows_think_times {
-            true if is_start && self.workload.named[rank].is_empty() => 0,
+            true if self.is_start(rank) && self.workload.named[rank].is_empty() => 0,
             true => (self.used_ns[rank] - last_used_ns).min(gap_ns),
             false => gap_ns,
         };
@@ -398,7 +431,8 @@ impl<'t> Reader<'t> {
             let program = &mut self.workload.programs[*rank as usize];
             let idle: u128 = program.iter().map(|step| u128::from(step.idle.picoseconds())).sum();
             let rest = idle.saturating_sub(u128::from(wait.waited_ns) * 1000);
-            for step in program.iter_mut().skip(1).filter(|step| step.idle > Duration::ZERO) {
+            let launched = self.starts[*rank as usize].steps.max(1);
+            for step in program.iter_mut().skip(launched).filter(|step| step.idle > Duration::ZERO) {
                 let part = u128::from(step.idle.picoseconds()) * rest / idle;
                 step.idle = Duration::from_picoseconds(part as u64);
             }
@@ -762,6 +796,42 @@ mod tests {
         assert_eq!(waited("process 0: 14000 ns"), [(0, 10_000), (5_000, 15_000)]);
         assert_eq!(waited("process 0: 99000 ns"), [(0, 10_000), (5_000, 0)]);
         assert_eq!(gaps(&[], false), [(10_000, 0), (30_000, 0)]);
+    }
+
+    /// Another thread of the MPI opens a file of its own meanwhile; and the process waited for a processor all the time.
+    #[test]
+    fn ranks_come_out_of_mpi_init_as_they_came() {
+        let handle = || Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 1 };
+        let tables = Tables {
+            processes: vec![process(200_000)],
+            files: vec![File { path: "/f".into() }],
+            handles: vec![handle(), handle(), handle()],
+            notes: [("recorder", ""), (ProcessorWait::NOTE, "process 0: 500000 ns")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
+            ..Tables::default()
+        };
+        let event = |call, handle, start_ns, think_ns, operation| Event {
+            handle: Some(HandleId(handle)),
+            elapsed_ns: 1_000,
+            think_ns,
+            operation,
+            flags: if operation == 1 { Flags::PHYSICAL } else { Flags::NONE },
+            ..Event::new(call, ProcessId(0), start_ns)
+        };
+        let workload = workload_of(
+            tables,
+            &[
+                event(Call::Open, 0, 10_000, 0, 1),
+                event(Call::Open, 1, 20_000, 5_000, 0),
+                event(Call::Read, 0, 30_000, 0, 1),
+                event(Call::MpiFileOpen, 2, 100_000, 1_000, 2),
+                event(Call::MpiFileClose, 2, 150_000, 2_000, 3),
+            ],
+        );
+        let gap = |step: &Step| (step.think.picoseconds() / 1000, step.idle.picoseconds() / 1000);
+        let gaps: Vec<_> = workload.programs[0].iter().map(gap).collect();
+        assert_eq!(gaps, [(0, 20_000), (0, 79_000), (2_000, 0)]);
     }
 
     /// Between two calls that are replayed a rank waits 10 ms for a message, and computes 5 ms.

@@ -18,19 +18,19 @@ const FIGURES: std::ops::RangeInclusive<u32> = 6..=13;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Only these figures [default: 6 to 13]
-    #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',')]
+    #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',', value_parser = whole::<u32>)]
     figures: Vec<u32>,
     /// Nodes in all, half of which compute [default: as the figure has them]
-    #[arg(long, value_name = "COUNT", value_delimiter = ',')]
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', value_parser = whole::<u32>)]
     nodes: Option<Vec<u32>>,
     /// I/O nodes [default: an eighth, a quarter, three eighths and half of the nodes]
-    #[arg(long, value_name = "COUNT", value_delimiter = ',')]
+    #[arg(long, value_name = "COUNT", value_delimiter = ',', value_parser = whole::<u32>)]
     io_nodes: Option<Vec<u32>>,
     /// Rates of requests, as floating point operations for each byte of 32 KB requests [default: 114.5,57.25,28.63,14.32,7.16]
     #[arg(long, value_name = "FLOPS/BYTE", value_delimiter = ',')]
     fb: Option<Vec<f64>>,
     /// Bytes of a request [default: 32768; 4096 too in Figures 6 and 9]
-    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = whole::<u64>)]
     request: Option<Vec<u64>>,
     /// Loads of messages between compute nodes, 1 being 40 MB/s from each [default: 0,0.1,0.4]
     #[arg(long, value_name = "LOAD", value_delimiter = ',')]
@@ -42,13 +42,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PROBABILITY", default_value_t = 0.3)]
     misses: f64,
     /// Reads that each simulation completes
-    #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = whole)]
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = whole::<u64>)]
     measurements: u64,
     /// Simulate every I/O node along with the network, in place of the paper's two steps
     #[arg(long)]
     integrated: bool,
     /// Gives the random numbers
-    #[arg(long, value_name = "NUMBER", default_value_t = 1995, value_parser = whole)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1995, value_parser = whole::<u64>)]
     seed: u64,
     #[command(flatten)]
     output: Output,

@@ -18,13 +18,13 @@ use crate::progress::Progress;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Only these figures [default: 4 to 10; Table 1 comes with 7 and 8]
-    #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',')]
+    #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',', value_parser = whole::<u32>)]
     figures: Vec<u32>,
     /// Only these mappings of Figures 2 and 3 [default: all]
     #[arg(long = "mapping", value_name = "MAPPING", value_delimiter = ',')]
     mappings: Vec<Mapping>,
     /// I/O nodes
-    #[arg(long, value_name = "COUNT", default_value_t = 8)]
+    #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = whole::<u32>)]
     io_nodes: u32,
     /// Share of I/O messages whose data go to I/O nodes; of the others they come from there
     #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
@@ -36,13 +36,13 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DISTRIBUTION", default_value = "exponential")]
     sizes: Spread,
     /// Mean size of I/O messages, KiB
-    #[arg(long, value_name = "KIB", default_value_t = 1024, value_parser = whole)]
+    #[arg(long, value_name = "KIB", default_value_t = 1024, value_parser = whole::<u64>)]
     io_message: u64,
     /// Size of the compute job's messages, KiB
-    #[arg(long, value_name = "KIB", default_value_t = 256, value_parser = whole)]
+    #[arg(long, value_name = "KIB", default_value_t = 256, value_parser = whole::<u64>)]
     compute_message: u64,
     /// Messages that a process has under way at most
-    #[arg(long, value_name = "COUNT", default_value_t = 1)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = whole::<u32>)]
     outstanding: u32,
     /// Offered loads of Figures 7 and 8, MB/s for each I/O node, and of Figure 9, MB/s for each compute node
     #[arg(long, value_name = "MB/S", value_delimiter = ',')]
@@ -63,7 +63,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "MS", default_value_t = 20.0)]
     warm_up: f64,
     /// Gives the random numbers
-    #[arg(long, value_name = "NUMBER", default_value_t = 2003, value_parser = whole)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 2003, value_parser = whole::<u64>)]
     seed: u64,
     #[command(flatten)]
     output: Output,

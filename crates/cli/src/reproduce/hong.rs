@@ -8,6 +8,7 @@ use pio_machine::Machine;
 use pio_studies::hong::{self, Options, Other};
 
 use super::output::{Output, footer};
+use crate::flags::whole;
 use crate::progress::Working;
 
 mod measure;
@@ -15,13 +16,13 @@ mod measure;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     /// Clients, of an experiment that the paper did not make [default: 4]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = whole::<u32>)]
     clients: Option<u32>,
     /// Servers of such an experiment [default: 1]
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = whole::<u32>)]
     servers: Option<u32>,
     /// Bytes of a segment in such an experiment [default: 4]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>)]
     piece: Option<u64>,
     /// The cluster that is simulated: a name or a file
     #[arg(long, value_name = "MACHINE", default_value = "infiniband-nthu")]

@@ -10,6 +10,7 @@ use pio_machine::{Computer, Duration, parse_size};
 use pio_studies::miller_katz::{self, Changes, FIGURES, MEGAWORD, Study};
 
 use super::output::{Output, footer};
+use crate::flags::whole;
 use crate::output::note;
 use crate::progress::Working;
 
@@ -27,13 +28,13 @@ Examples:
 1 MW, a megaword, is 8 MiB. Keys for --set: docs/design/buffers.md.")]
 pub(super) struct Arguments {
     /// Only these figures: 3, 4, 6, 7 or 8 [default: all, tables, statements and sensitivities]
-    #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',')]
+    #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',', value_parser = whole::<u32>)]
     figures: Vec<u32>,
     /// Applications: bvi, ccm, forma, gcm, les, upw, venus [default: as the figure has it]
     #[arg(long = "application", value_name = "NAME", value_delimiter = ',')]
     applications: Vec<String>,
     /// Copies that run at once, in Figures 6 to 8
-    #[arg(long, value_name = "COUNT", default_value_t = 2)]
+    #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = whole::<u32>)]
     instances: u32,
     /// Sizes of the file buffers in main memory [default: as the figure has it]
     #[arg(long = "cache", value_name = "SIZE", value_delimiter = ',')]

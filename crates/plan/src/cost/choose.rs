@@ -18,8 +18,9 @@ pub fn possible(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<
 /// as each for itself: a rank on its own waits for nobody.
 const WORTH_AN_EXCHANGE: f64 = 2.0;
 
-/// Of so many times that ranks find out whether they wait for each other no longer, they do so once: programs go on as they began.
-const SELDOM: f64 = 4.0;
+/// Ranks that would wait for each other ask seldom whether they still would: so many times more would be lost meanwhile, if they would
+/// not, than it takes to ask. Programs go on as they began.
+const SELDOM: f64 = 10.0;
 
 /// Costs that are no further apart are equal: the model does not know more.
 const EQUAL: f64 = 1.1;

@@ -258,7 +258,7 @@ fn a_choice_holds_while_to_ask_costs_more_than_may_be_gained() {
     let seconds =
         |strategy| estimate(strategy, &exchanged, &setting(0, 8), &Terms::MEASURED).unwrap().seconds();
     let gain_s = seconds(late.strategy) - seconds(Strategy::TwoPhase).min(seconds(Strategy::ViewBased));
-    assert_eq!(late.holds, (1.0 / gain_s * 4.0) as u32);
+    assert_eq!(late.holds, (1.0 / gain_s * 10.0) as u32);
     assert_eq!(holds(&exchanged, Some(10.0)) / late.holds, 10);
     assert_eq!(holds(&Operation { ranks: 5, ..apart(Direction::Write, 4, 16 << 20) }, None), 0);
 }

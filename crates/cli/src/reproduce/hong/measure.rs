@@ -15,6 +15,7 @@ use pio_studies::hong::thousands;
 
 use crate::apply::How;
 use crate::benchmark;
+use crate::flags::whole;
 use crate::output::note;
 
 /// The program, which is compiled by the user's own `mpicc`.
@@ -35,19 +36,19 @@ pub(super) struct Measuring {
     )]
     measure_strategy: Vec<Carrier>,
     /// Numbers of clients that are measured
-    #[arg(long, value_name = "COUNT,…", value_delimiter = ',', default_value = "2", requires = "measure")]
+    #[arg(long, value_name = "COUNT,…", value_delimiter = ',', default_value = "2", requires = "measure", value_parser = whole::<u32>)]
     measure_clients: Vec<u32>,
     /// Numbers of segments of all clients [default: the paper's]
-    #[arg(long, value_name = "COUNT,…", value_delimiter = ',', requires = "measure")]
+    #[arg(long, value_name = "COUNT,…", value_delimiter = ',', requires = "measure", value_parser = whole::<u64>)]
     measure_segments: Vec<u64>,
     /// Bytes of a segment
-    #[arg(long, value_name = "BYTES", default_value_t = 4, requires = "measure")]
+    #[arg(long, value_name = "BYTES", default_value_t = 4, requires = "measure", value_parser = whole::<u64>)]
     measure_piece: u64,
     /// Executions that a time is for
-    #[arg(long, value_name = "COUNT", default_value_t = 100, requires = "measure")]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, requires = "measure", value_parser = whole::<u32>)]
     executions: u32,
     /// Runs; the median is printed
-    #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "measure")]
+    #[arg(long, value_name = "COUNT", default_value_t = 5, requires = "measure", value_parser = whole::<u32>)]
     runs: u32,
     /// Put the file on the I/O servers that this description names, under every strategy (mpi keeps its own file)
     #[arg(long, value_name = "FILE", requires = "measure")]
