@@ -10,6 +10,7 @@ of one, two and four nodes, with files on a slow shared file system; they are ca
 
 import argparse
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -195,15 +196,20 @@ class Lab:
         self.files = self.folder / "slow" if self.place in NODES else self.folder
         self.kernels = self.folder / "kernels"
         self.patterns = self.folder / "patterns"
-        self.collapse = self.folder / "collapse-build" / "collapse"
         run(["mpicc", "-O2", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I", BENCH, "-o", self.kernels,
              ROOT / "apps/kernels/kernels.c"])
         run(["mpicc", "-O2", "-o", self.patterns, BENCH / "patterns.c"])
-        run(["make", "-C", COLLAPSE.parents[1], "CC=mpicc", f"BUILD={self.collapse.parent}"])
         if self.place.startswith("server"):
             count = 1 if self.place == "server" else 4
             self.store = self.open.enter_context(serving(self.pioscope(), count, self.folder / "store"))
         return self
+
+    @functools.cached_property
+    def collapse(self):
+        """Compiled when it is first wanted, as it takes longer."""
+        build = self.folder / "collapse-build"
+        run(["make", "-C", COLLAPSE.parents[1], "CC=mpicc", f"BUILD={build}"])
+        return build / "collapse"
 
     def calibrate(self, case):
         store = ["--store", self.store] if self.store else []

@@ -62,6 +62,8 @@ mod tests {
             let message = whole::<u64>(wrong).unwrap_err().to_string();
             assert_eq!(message, "expected a whole number from 0 to 18446744073709551615", "{wrong}");
         }
+        let message = whole::<u32>("4294967296").unwrap_err().to_string();
+        assert_eq!(message, "expected a whole number from 0 to 4294967295");
     }
 
     #[test]

@@ -11,8 +11,8 @@ const PROXIES: [&str; 5] = ["hydra_pmi_proxy", "hydra_bstrap_proxy", "prted", "o
 /// Slurm's commands that start processes. They read Slurm's configuration, and pass on what tasks print.
 const OF_SLURM: [&str; 2] = ["srun", "salloc"];
 
-/// Leaves out the processes that did nothing to files, Slurm's launchers, and the launchers of MPIs from jobs of MPI or if nothing
-/// but such is left. Gives the name of a launcher then.
+/// Leaves out the processes that did nothing to files, Slurm's launchers, and the launchers of MPIs from jobs of MPI or if there is
+/// nothing but launchers. Gives the name of a launcher if nothing is left.
 pub(crate) fn drop_plumbing(members: &mut Vec<Member>) -> Option<String> {
     let is_launcher = |name: &&str| OF_SLURM.contains(name) || pio_mpi::is_launcher(name);
     let launcher = members.iter().map(|member| program(&member.spool.header)).find(is_launcher);

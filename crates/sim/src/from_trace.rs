@@ -159,7 +159,7 @@ struct Start {
     in_init: bool,
     /// It has begun an operation that is in the trace.
     is_over: bool,
-    /// So many of its steps passed before that, or waited for it: they come as they came.
+    /// So many of its first steps come after launching or MPI_Init: what passed before them passes again.
     steps: usize,
 }
 
@@ -181,6 +181,7 @@ struct Reader<'t> {
     workload: Workload,
     /// A view of the whole file, for accesses that name offsets.
     whole: ViewId,
+    /// How each rank began.
     starts: Vec<Start>,
     /// When each rank's last replayed call ended.
     last_end_ns: Vec<u64>,
