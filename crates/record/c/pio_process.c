@@ -107,20 +107,39 @@ __attribute__((constructor)) static void process_starts(void) {
     pio_forget_sanitizer();
 }
 
-/* How long a rank's first thread waited for a processor (the second number of schedstat), and how often it gave its
- * processor away to wait for something, by the kernel's counts: when the process ends. */
-static void count_processor_waits(void) {
-    if (LOAD(pio_alive) == 0 || !is_owner() || ACQUIRE(&pio_spool.state) != SPOOL_OPEN || pio_spool.header->rank < 0)
-        return;
+/* How long a process's first thread has waited for a processor (the second number of schedstat), and how often it has
+ * given its own away to wait for something, by the kernel's counts; none is known: -1. */
+struct waits {
+    int64_t waited_ns, sleeps;
+};
+static struct waits waits_before_start = {-1, -1};
+
+static struct waits waits_so_far(void) {
+    struct waits so_far = {-1, -1};
     char text[4096];
     text[pio_read_small_file("/proc/self/status", text, sizeof text - 1)] = 0;
     const char *label = "\nvoluntary_ctxt_switches:", *sleeps = strstr(text, label);
     if (sleeps != NULL)
-        STORE(&pio_spool.header->sleeps, (uint64_t)strtoull(sleeps + strlen(label), NULL, 10) + 1);
+        so_far.sleeps = strtoll(sleeps + strlen(label), NULL, 10);
     text[pio_read_small_file("/proc/self/schedstat", text, sizeof text - 1)] = 0;
     const char *second = strchr(text, ' ');
     if (second != NULL)
-        STORE(&pio_spool.header->processor_waits_ns, (uint64_t)strtoull(second, NULL, 10) + 1);
+        so_far.waited_ns = strtoll(second, NULL, 10);
+    return so_far;
+}
+
+void pio_rank_starts(void) {
+    waits_before_start = waits_so_far();
+}
+
+static void count_processor_waits(void) {
+    if (LOAD(pio_alive) == 0 || !is_owner() || ACQUIRE(&pio_spool.state) != SPOOL_OPEN || pio_spool.header->rank < 0)
+        return;
+    struct waits so_far = waits_so_far();
+    if (waits_before_start.sleeps >= 0 && so_far.sleeps >= 0)
+        STORE(&pio_spool.header->sleeps, (uint64_t)(so_far.sleeps - waits_before_start.sleeps + 1));
+    if (waits_before_start.waited_ns >= 0 && so_far.waited_ns >= 0)
+        STORE(&pio_spool.header->processor_waits_ns, (uint64_t)(so_far.waited_ns - waits_before_start.waited_ns + 1));
 }
 
 /* Whatever way a process ends. */

@@ -33,6 +33,10 @@ static inline bool recording(void) {
 }
 
 /* Whether this is the process that the state in memory belongs to, and not a vfork child that borrows the memory. */
+
+/* The process is a rank of MPI, which has started: from here on it counts for what the rank waits. */
+void pio_rank_starts(void);
+
 static inline bool is_owner(void) {
     return (uint32_t)getpid() == LOAD(pio_alive);
 }

@@ -189,6 +189,7 @@ EXPORT void pioscope_set_rank(int32_t rank, int32_t ranks) {
         pio_spool.header->ranks = ranks;
         /* By the kernel's own call: it fails where there are more processors than bits. */
         KERNEL(SYS_sched_getaffinity, 0, sizeof pio_spool.header->processors, pio_spool.header->processors);
+        pio_rank_starts();
     }
     errno = saved;
 }

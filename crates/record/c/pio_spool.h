@@ -125,8 +125,9 @@ struct pio_header {
     uint64_t device_read_bytes;
     uint64_t device_written_bytes;
     char command[PIO_COMMAND_BYTES];
-    uint64_t sleeps; /* of a rank: how often it gave its processor away to wait, and 1; 0: not known */
-    uint64_t processor_waits_ns; /* of a rank: how long it could run and had no processor, and 1; 0: not known */
+    /* Of a rank, since MPI_Init, and 1 more; 0: not known. */
+    uint64_t sleeps; /* how often it gave its processor away to wait */
+    uint64_t processor_waits_ns; /* how long it could run and had no processor */
     /* Of the dropped records, those of reads and of writes, and the bytes that they moved, atomic. */
     uint64_t lost_calls[2];
     uint64_t lost_bytes[2];

@@ -23,9 +23,11 @@ pub enum Next {
     /// Who has waited longest (Miller and Katz).
     Longest,
     /// Who has had least. Who comes back from waiting for something else is owed what it was owed when it began to wait, up
-    /// to a quantum, and takes a processor at once from one that has had as much, and has it for as long as a slice already, or
-    /// has had more than its share, while this one has not. Turns end at the kernel's ticks, a quantum apart, after at least a
-    /// slice. So do kernels that share processors evenly (Linux since 6.6: earliest eligible virtual deadline first).
+    /// to a quantum; had it had more than its share, it waits until the others have had as much. If it is the next, it takes a
+    /// processor at once from one that has had as much, and has it for as long as a slice already, or has had more than its
+    /// share, while this one has not. Turns end at the kernel's ticks, a quantum apart, after at least a
+    /// slice. So do kernels that share processors evenly (Linux: earliest eligible virtual deadline first since 6.6, which keeps
+    /// what sleepers have had too much since 6.12).
     Least {
         /// Less than the quantum: if not, turns are as long as a quantum, whenever they begin.
         slice: Duration,
@@ -55,7 +57,7 @@ pub struct Scheduler {
     came: u64,
     /// What each process has had of processors, or counts as having had, picoseconds.
     had: Vec<u64>,
-    /// By how much less than the mean that was when it began to wait for something else.
+    /// By how much less than the mean that was when it began to wait for something else; 0 if it was no less.
     owed: Vec<u64>,
     /// The mean of those that wanted a processor or had one, when that was last asked.
     mean: u64,
@@ -138,7 +140,11 @@ impl Scheduler {
     pub fn demand(&mut self, now: Time, process: u32, demand: Duration, turns: &mut Vec<Turn>) {
         self.demand[process as usize] = demand.picoseconds();
         self.mean = self.mean_had(now);
-        self.had[process as usize] = self.mean.saturating_sub(self.owed[process as usize]);
+        let had = &mut self.had[process as usize];
+        *had = match self.owed[process as usize] {
+            0 => self.mean.max(*had),
+            owed => self.mean.saturating_sub(owed),
+        };
         self.wait(process);
         match self.idle_for(process) {
             Some(idle) => self.dispatch(now, idle, turns),
@@ -198,6 +204,9 @@ impl Scheduler {
     /// The processor of the process that has had most, if it is to have it no more now that this one has come.
     fn has_had_more(&self, now: Time, process: u32) -> Option<usize> {
         let Next::Least { slice, .. } = self.next else { return None };
+        if self.ready.first().is_none_or(|(_, _, first)| *first != process) {
+            return None;
+        }
         let own = self.had[process as usize];
         let mean = self.mean_had(now);
         let gives_way = |index: usize| {
@@ -608,6 +617,23 @@ mod tests {
         // It takes the processor again when it comes back: what it was owed, it still is.
         scheduler.demand(Time(30 * MS), 1, ms(1), &mut turns);
         assert!(scheduler.is_running(1));
+    }
+
+    #[test]
+    fn who_has_had_too_much_does_not_lose_that_by_waiting_for_something_else() {
+        let next = Next::Least { slice: Duration::ZERO, tick: Duration::ZERO };
+        let (mut scheduler, mut turns) = (Scheduler::new(&costs(1, Duration::ZERO), next, 2), Vec::new());
+        scheduler.demand(Time(0), 0, ms(10), &mut turns);
+        scheduler.demand(Time(0), 1, ms(50), &mut turns);
+        let first = turns.pop().expect("a turn that ends");
+        assert_eq!(scheduler.end_turn(first.at, first, &mut turns), Some(0));
+        scheduler.leave(first.at, first, &mut turns);
+        // The first has had 10 ms, the second 2 ms when the first is back: it has to wait for the rest of them.
+        scheduler.demand(Time(12 * MS), 0, ms(1), &mut turns);
+        assert!(scheduler.is_running(1));
+        let second = turns.pop().expect("the turn ends earlier");
+        assert_eq!((second.at, scheduler.end_turn(second.at, second, &mut turns)), (Time(20 * MS), None));
+        assert!(scheduler.is_running(0));
     }
 
     #[test]

@@ -424,16 +424,16 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Takes the time out in which each rank waited for a processor. The kernel counted it over all of the process; what
-    /// was not processor time between calls must make room for it.
+    /// Takes the time out in which each rank waited for a processor. The kernel counted it from MPI_Init to the end; what was
+    /// not processor time between calls since then must make room for it.
     fn without_waits_for_processors(mut self) -> Workload {
         for wait in ProcessorWait::of(self.tables) {
             let Some(rank) = self.ranks.get(&wait.process.0) else { continue };
-            let program = &mut self.workload.programs[*rank as usize];
+            let launched = self.starts[*rank as usize].steps.max(1);
+            let Some(program) = self.workload.programs[*rank as usize].get_mut(launched..) else { continue };
             let idle: u128 = program.iter().map(|step| u128::from(step.idle.picoseconds())).sum();
             let rest = idle.saturating_sub(u128::from(wait.waited_ns) * 1000);
-            let launched = self.starts[*rank as usize].steps.max(1);
-            for step in program.iter_mut().skip(launched).filter(|step| step.idle > Duration::ZERO) {
+            for step in program.iter_mut().filter(|step| step.idle > Duration::ZERO) {
                 let part = u128::from(step.idle.picoseconds()) * rest / idle;
                 step.idle = Duration::from_picoseconds(part as u64);
             }
@@ -792,9 +792,9 @@ mod tests {
         // How a recorded process began, it begins again.
         assert_eq!(gaps(&[], true), [(10_000, 0), (5_000, 25_000)]);
         assert_eq!(gaps(&[("recorder", "")], true), [(0, 10_000), (5_000, 25_000)]);
-        // It had no processor for a part of the time in which it did not compute, before its first call, too.
+        // It had no processor for a part of the time in which it did not compute.
         let waited = |wait: &str| gaps(&[("recorder", ""), (ProcessorWait::NOTE, wait)], true);
-        assert_eq!(waited("process 0: 14000 ns"), [(0, 10_000), (5_000, 15_000)]);
+        assert_eq!(waited("process 0: 14000 ns"), [(0, 10_000), (5_000, 11_000)]);
         assert_eq!(waited("process 0: 99000 ns"), [(0, 10_000), (5_000, 0)]);
         assert_eq!(gaps(&[], false), [(10_000, 0), (30_000, 0)]);
     }

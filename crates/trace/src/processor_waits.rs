@@ -6,7 +6,7 @@ use std::str::FromStr;
 use crate::large_requests::NoRates;
 use crate::tables::{ProcessId, Tables};
 
-/// Time in which a rank could have run, but had no processor: of its first thread, by the kernel's count.
+/// Time in which a rank could have run, but had no processor: of its first thread since MPI_Init, by the kernel's count.
 ///
 /// As a note's text: `process 3: 1250000 ns, 51 sleeps`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::memory::{InMemory, files_in_memory};
 use pio_layout::{Datatype, Order, View};
 use pio_mpi::{Commands, Family};
 use pio_record::{MPI_SHIM, compile_shim};
-use pio_trace::{Call, Event, Flags, GivenHints, Layer, Op, Target};
+use pio_trace::{Call, Event, Flags, GivenHints, Layer, Op, ProcessorWait, Target};
 
 const LOCAL: u64 = 8;
 const RANKS: u64 = 4;
@@ -270,16 +270,35 @@ fn hints_of_the_program_are_kept() {
     assert_eq!(given, [("alike", 0, alike.to_owned()), ("other", 0, other(0)), ("other", 1, other(1))]);
 }
 
-/// Both MPIs wait by asking again and again: the waiting rank uses its processor, as far as it has one.
-#[test]
-fn waiting_by_spinning_is_time_on_a_processor() {
-    let Some(mpi) = mpi() else { return };
+fn with_a_late_rank() -> Option<Job> {
+    let mpi = mpi()?;
     let folder = folder();
     let (program, shim) = build(&mpi, "late", folder.path());
     let mut words = mpi.launch(2);
     words.extend([program.into(), folder.path().join("late.dat").into()]);
     let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
     assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    Some(job)
+}
+
+#[test]
+fn what_a_rank_waits_for_is_counted_from_mpi_init() {
+    let Some(job) = with_a_late_rank() else { return };
+    let tables = job.trace.tables();
+    let sleeps = |rank| {
+        let waits = ProcessorWait::of(tables).into_iter();
+        let of_rank = |wait: &ProcessorWait| tables.processes[wait.process.0 as usize].rank == Some(rank);
+        waits.filter(of_rank).find_map(|wait| wait.sleeps)
+    };
+    // The hundred before MPI_Init are no part of them.
+    let [first, second] = [0, 1].map(|rank| sleeps(rank).expect("the kernel counts them"));
+    assert!((30..130).contains(&first) && second < 100, "{first}, {second}");
+}
+
+/// Both MPIs wait by asking again and again: the waiting rank uses its processor, as far as it has one.
+#[test]
+fn waiting_by_spinning_is_time_on_a_processor() {
+    let Some(job) = with_a_late_rank() else { return };
     let barriers = |rank| -> Vec<&Event> {
         let messages = job.of_rank(rank, Layer::Message).into_iter();
         messages.filter(|event| event.call == Call::MpiBarrier).collect()
