@@ -621,7 +621,7 @@ mod tests {
 
     #[test]
     fn who_has_had_too_much_does_not_lose_that_by_waiting_for_something_else() {
-        let next = Next::Least { slice: Duration::ZERO, tick: Duration::ZERO };
+        let next = Next::Least { slice: ms(1), tick: Duration::ZERO };
         let (mut scheduler, mut turns) = (Scheduler::new(&costs(1, Duration::ZERO), next, 2), Vec::new());
         scheduler.demand(Time(0), 0, ms(10), &mut turns);
         scheduler.demand(Time(0), 1, ms(50), &mut turns);
