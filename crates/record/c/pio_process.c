@@ -128,7 +128,10 @@ static struct waits waits_so_far(void) {
     return so_far;
 }
 
+bool pio_is_rank;
+
 void pio_rank_starts(void) {
+    STORE(&pio_is_rank, true);
     waits_before_start = waits_so_far();
 }
 

@@ -36,6 +36,7 @@ static inline bool recording(void) {
 
 /* The process is a rank of MPI, which has started: from here on it counts for what the rank waits. */
 void pio_rank_starts(void);
+extern bool pio_is_rank;
 
 static inline bool is_owner(void) {
     return (uint32_t)getpid() == LOAD(pio_alive);

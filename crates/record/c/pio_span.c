@@ -1,14 +1,50 @@
 #include "pio_span.h"
+#include "pio_kernel.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
 
 /* Threads whose gap between two calls is shorter than this had no time to sleep: the gap is their CPU time. */
 #define SHORT_GAP_NS 1000u
+
+/* What the kernel counts of a thread besides its CPU clock. False if it does not say. */
+static bool read_counts(struct cpu_reading *reading) {
+    struct rusage usage;
+    char text[96];
+    text[pio_read_small_file("/proc/thread-self/schedstat", text, sizeof text - 1)] = 0;
+    char *waited = strchr(text, ' ');
+    if (waited == NULL || KERNEL(SYS_getrusage, RUSAGE_THREAD, &usage) != 0)
+        return false;
+    reading->waited_ns = strtoull(waited, NULL, 10);
+    reading->sleeps = (uint64_t)usage.ru_nvcsw;
+    return true;
+}
+
+/* CPU time of the thread. A kernel that is asked for it looks whether the thread has had its turn, and if so takes the
+ * processor away, which others keep until the next tick (Linux: update_curr): with more ranks than processors, a rank
+ * that computed would lose its processor before the next call, and hardly ever within calls. What passed without what the
+ * kernel says that it waited is the CPU time of a rank that has not slept since it was last asked. */
+static uint64_t thread_cpu_ns(void) {
+    struct cpu_reading now = {.is_of_rank = pio_is_rank}, *last = &pio_self.read;
+    bool is_told = now.is_of_rank && read_counts(&now);
+    now.at_ns = now_ns();
+    uint64_t passed = now.at_ns - last->at_ns, waited = now.waited_ns - last->waited_ns;
+    bool stayed = pio_self.mark != NULL && mark_is_there(pio_self.mark);
+    if (is_told && stayed && last->is_of_rank && now.sleeps == last->sleeps && waited <= passed)
+        now.cpu_ns = last->cpu_ns + passed - waited;
+    else
+        now.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    now.is_of_rank = is_told;
+    *last = now;
+    return now.cpu_ns;
+}
 
 /* The thread was taken off the processor, or may have been: its CPU clock knows what it used. */
 static __attribute__((noinline)) void ask_for_think_time(struct pioscope_span *span) {
     uint64_t accounted_ns = pio_self.cpu_ns + (pio_self.end_ns - pio_self.sample_ns);
     if (pio_self.mark != NULL)
         leave_mark(pio_self.mark); /* first: what happens from here on is noticed at the end of the call */
-    span->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    span->cpu_ns = thread_cpu_ns();
     uint64_t used_ns = span->cpu_ns > accounted_ns ? span->cpu_ns - accounted_ns : 0;
     span->start_ns = now_ns();
     /* What the processor did between the reading of the two clocks (an interrupt, another guest of the machine) counts
@@ -46,6 +82,6 @@ __attribute__((noinline, hot)) void pio_used_span_begin(struct pioscope_span *sp
 __attribute__((noinline)) uint64_t pio_sample_cpu_time(void) {
     if (pio_self.mark != NULL)
         leave_mark(pio_self.mark);
-    pio_self.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    pio_self.cpu_ns = thread_cpu_ns();
     return pio_self.sample_ns = now_ns();
 }

@@ -14,6 +14,15 @@
 extern uint32_t pio_marks;
 enum { MARKS_UNKNOWN, MARKS_TELL, MARKS_DO_NOT_TELL };
 
+/* A reading of a thread's CPU time. Of a rank's, what else the kernel had counted then. */
+struct cpu_reading {
+    bool is_of_rank;
+    uint64_t cpu_ns;
+    uint64_t at_ns;     /* CLOCK_MONOTONIC at the same moment */
+    uint64_t waited_ns; /* how long it had waited for a processor */
+    uint64_t sleeps;    /* how often it had given its processor away */
+};
+
 /* Each thread's own, of the process `pid`. */
 struct writer_thread {
     uint32_t pid;    /* the process for which the rest holds */
@@ -39,6 +48,7 @@ struct writer_thread {
     uint64_t end_ns;    /* CLOCK_MONOTONIC after its last recorded call */
     uint64_t cpu_ns;    /* thread's CPU clock when last read */
     uint64_t sample_ns; /* CLOCK_MONOTONIC at the same moment */
+    struct cpu_reading read;
     uint64_t operation;
     uint64_t library; /* the operation of the call of HDF5 or PnetCDF that the thread is in, or 0 */
     uint32_t library_ranks; /* most ranks with which MPI-IO opened a file in it */

@@ -271,11 +271,16 @@ fn hints_of_the_program_are_kept() {
 }
 
 fn with_a_late_rank() -> Option<Job> {
+    recorded("late", 2)
+}
+
+/// A program in so many ranks; its argument is a file.
+fn recorded(name: &str, ranks: u32) -> Option<Job> {
     let mpi = mpi()?;
     let folder = folder();
-    let (program, shim) = build(&mpi, "late", folder.path());
-    let mut words = mpi.launch(2);
-    words.extend([program.into(), folder.path().join("late.dat").into()]);
+    let (program, shim) = build(&mpi, name, folder.path());
+    let mut words = mpi.launch(ranks);
+    words.extend([program.into(), folder.path().join("file.dat").into()]);
     let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
     assert!(job.outcome.status.success(), "{:?}", job.outcome);
     Some(job)
@@ -293,6 +298,23 @@ fn what_a_rank_waits_for_is_counted_from_mpi_init() {
     // The hundred before MPI_Init are no part of them.
     let [first, second] = [0, 1].map(|rank| sleeps(rank).expect("the kernel counts them"));
     assert!((30..130).contains(&first) && second < 100, "{first}, {second}");
+}
+
+/// With fewer processors than ranks, too, that is: each loses its own several times while it computes.
+#[test]
+fn ranks_that_share_processors_think_for_as_long_as_they_compute() {
+    const RANKS: u32 = 8;
+    let Some(job) = recorded("crowd", RANKS) else { return };
+    for rank in 0..RANKS {
+        let calls = job.of_rank(rank.into(), Layer::MpiIo).into_iter();
+        let think_ns: Vec<u64> =
+            calls.filter(|event| event.op() == Op::Write).map(|event| event.think_ns).collect();
+        assert_eq!(think_ns.len(), 10);
+        // What an interrupt takes counts as well, and on a machine with a hypervisor what other machines take.
+        let (sum, most) = (think_ns.iter().sum::<u64>(), think_ns.iter().max().copied());
+        assert!((99_000_000..130_000_000).contains(&sum), "rank {rank}: {think_ns:?}");
+        assert!(most < Some(25_000_000), "rank {rank}: {think_ns:?}");
+    }
 }
 
 /// Both MPIs wait by asking again and again: the waiting rank uses its processor, as far as it has one.
