@@ -62,8 +62,8 @@ static void measure_work(void) {
   }
 }
 
-/* Processor time, not the clock's: with more ranks than processors it takes longer. The kernel is not asked meanwhile how much
- * that is: it looks, then, whether another is to have its turn, which it does for no program that only computes. */
+/* Processor time, not the clock's: with more ranks than processors it takes longer. That clock is not read meanwhile: Linux
+ * ends a turn that is over when it is, and otherwise at the next tick, as for programs that only compute. */
 static void compute(double ms) { work((long)(ms * rounds_a_ms)); }
 
 /* Numbers by which any of a file's can be told: `seed` says which part of which file. */

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -43,6 +45,13 @@ size_t pio_read_small_file(const char *path, char *buffer, size_t size) {
     }
     KERNEL(SYS_close, fd);
     return length;
+}
+
+int64_t pio_waited_ns(const char *schedstat) {
+    char text[96];
+    text[pio_read_small_file(schedstat, text, sizeof text - 1)] = 0;
+    const char *second = strchr(text, ' ');
+    return second == NULL ? -1 : strtoll(second, NULL, 10);
 }
 
 void pio_host_name(struct utsname *names) {

@@ -20,6 +20,9 @@ long pio_kernel_mmap(void *address, size_t length, int protection, int flags, in
 /* What the file holds, up to `size` bytes: their number, 0 if it cannot be read. */
 size_t pio_read_small_file(const char *path, char *buffer, size_t size);
 
+/* How long a thread has waited for a processor, nanoseconds, by its schedstat (proc(5)); -1 if the kernel does not say. */
+int64_t pio_waited_ns(const char *schedstat);
+
 /* Makes the host's name fit to be part of a file's. */
 void pio_host_name(struct utsname *names);
 

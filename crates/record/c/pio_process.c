@@ -107,24 +107,20 @@ __attribute__((constructor)) static void process_starts(void) {
     pio_forget_sanitizer();
 }
 
-/* How long a process's first thread has waited for a processor (the second number of schedstat), and how often it has
- * given its own away to wait for something, by the kernel's counts; none is known: -1. */
+/* How long a process's first thread has waited for a processor, and how often it has given its own away to wait for
+ * something, by the kernel's counts; -1: it does not say. */
 struct waits {
     int64_t waited_ns, sleeps;
 };
 static struct waits waits_before_start = {-1, -1};
 
 static struct waits waits_so_far(void) {
-    struct waits so_far = {-1, -1};
+    struct waits so_far = {pio_waited_ns("/proc/self/schedstat"), -1};
     char text[4096];
     text[pio_read_small_file("/proc/self/status", text, sizeof text - 1)] = 0;
     const char *label = "\nvoluntary_ctxt_switches:", *sleeps = strstr(text, label);
     if (sleeps != NULL)
         so_far.sleeps = strtoll(sleeps + strlen(label), NULL, 10);
-    text[pio_read_small_file("/proc/self/schedstat", text, sizeof text - 1)] = 0;
-    const char *second = strchr(text, ' ');
-    if (second != NULL)
-        so_far.waited_ns = strtoll(second, NULL, 10);
     return so_far;
 }
 

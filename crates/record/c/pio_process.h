@@ -32,12 +32,11 @@ static inline bool recording(void) {
     return LIKELY(LOAD(ACQUIRE(&pio_alive)) != 0) || (!pio_switched_off && pio_start());
 }
 
-/* Whether this is the process that the state in memory belongs to, and not a vfork child that borrows the memory. */
-
 /* The process is a rank of MPI, which has started: from here on it counts for what the rank waits. */
-void pio_rank_starts(void);
 extern bool pio_is_rank;
+void pio_rank_starts(void);
 
+/* Whether this is the process that the state in memory belongs to, and not a vfork child that borrows the memory. */
 static inline bool is_owner(void) {
     return (uint32_t)getpid() == LOAD(pio_alive);
 }

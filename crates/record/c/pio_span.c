@@ -1,7 +1,6 @@
 #include "pio_span.h"
 #include "pio_kernel.h"
 
-#include <stdlib.h>
 #include <sys/resource.h>
 
 /* Threads whose gap between two calls is shorter than this had no time to sleep: the gap is their CPU time. */
@@ -10,31 +9,28 @@
 /* What the kernel counts of a thread besides its CPU clock. False if it does not say. */
 static bool read_counts(struct cpu_reading *reading) {
     struct rusage usage;
-    char text[96];
-    text[pio_read_small_file("/proc/thread-self/schedstat", text, sizeof text - 1)] = 0;
-    char *waited = strchr(text, ' ');
-    if (waited == NULL || KERNEL(SYS_getrusage, RUSAGE_THREAD, &usage) != 0)
+    int64_t waited_ns = pio_waited_ns("/proc/thread-self/schedstat");
+    if (waited_ns < 0 || KERNEL(SYS_getrusage, RUSAGE_THREAD, &usage) != 0)
         return false;
-    reading->waited_ns = strtoull(waited, NULL, 10);
+    reading->waited_ns = (uint64_t)waited_ns;
     reading->sleeps = (uint64_t)usage.ru_nvcsw;
     return true;
 }
 
-/* CPU time of the thread. A kernel that is asked for it looks whether the thread has had its turn, and if so takes the
- * processor away, which others keep until the next tick (Linux: update_curr): with more ranks than processors, a rank
- * that computed would lose its processor before the next call, and hardly ever within calls. What passed without what the
- * kernel says that it waited is the CPU time of a rank that has not slept since it was last asked. */
+/* CPU time of the thread. Linux ends a turn that is over when a thread reads its CPU clock (update_curr), and otherwise at
+ * the next tick. So with more ranks than processors, reading it would take a rank's processor away before its first call
+ * after computing, and hardly ever within calls. Of a rank that has not slept since the last reading, the CPU time is what
+ * passed without what it waited for a processor. */
 static uint64_t thread_cpu_ns(void) {
-    struct cpu_reading now = {.is_of_rank = pio_is_rank}, *last = &pio_self.read;
-    bool is_told = now.is_of_rank && read_counts(&now);
+    struct cpu_reading now = {0}, *last = &pio_self.read;
+    now.has_counts = LOAD(&pio_is_rank) && read_counts(&now);
     now.at_ns = now_ns();
     uint64_t passed = now.at_ns - last->at_ns, waited = now.waited_ns - last->waited_ns;
     bool stayed = pio_self.mark != NULL && mark_is_there(pio_self.mark);
-    if (is_told && stayed && last->is_of_rank && now.sleeps == last->sleeps && waited <= passed)
+    if (now.has_counts && last->has_counts && stayed && now.sleeps == last->sleeps && waited <= passed)
         now.cpu_ns = last->cpu_ns + passed - waited;
     else
         now.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-    now.is_of_rank = is_told;
     *last = now;
     return now.cpu_ns;
 }

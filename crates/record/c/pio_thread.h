@@ -14,9 +14,10 @@
 extern uint32_t pio_marks;
 enum { MARKS_UNKNOWN, MARKS_TELL, MARKS_DO_NOT_TELL };
 
-/* A reading of a thread's CPU time. Of a rank's, what else the kernel had counted then. */
+/* A reading of a thread's CPU time, and of a rank's what else the kernel had counted. Not each becomes the thread's sample: what
+ * began with it may not be recorded. */
 struct cpu_reading {
-    bool is_of_rank;
+    bool has_counts;
     uint64_t cpu_ns;
     uint64_t at_ns;     /* CLOCK_MONOTONIC at the same moment */
     uint64_t waited_ns; /* how long it had waited for a processor */
