@@ -21,6 +21,7 @@ mod fit;
 mod flags;
 mod gain;
 mod here;
+mod host_memory;
 mod json;
 mod learned;
 mod machines;

@@ -20,6 +20,7 @@ use crate::calibrate_store;
 use crate::fit;
 use crate::flags::JsonFlag;
 use crate::here::{self, Here};
+use crate::host_memory;
 use crate::json;
 use crate::learned;
 use crate::output::note;
@@ -175,6 +176,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 .with_context(|| format!("{}: cannot write", output.display()))?;
             whole.keep()?;
             note!("wrote {}", output.display());
+            if let Some(warning) = host_memory::warning() {
+                note!("{warning}");
+            }
             if let Some(job) = job.filter(|job| job.processors != cores) {
                 note!(
                     "the job has {} processors on a node, this host {cores}: what they take was measured on this \

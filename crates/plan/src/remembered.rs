@@ -17,7 +17,7 @@ const LONGEST_THAT_HOLDS: u32 = 255;
 /// a strategy without messages is taken again without a word, 3 times, and when it is confirmed 12 times, 48 times, and so on; one
 /// that [holds](Choice::holds) for longer 48 times first, if it holds so long. Programs go on as they began, but what all ranks have
 /// together a rank sees only if they tell each other. All ranks must hold the same: so only operations that end on each rank before
-/// its next one begins may be told, and a new view begins anew.
+/// its next one begins may be told. A new view begins with what a [`Memory`](crate::Memory) has of its shape.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Remembered {
     /// Of reads and writes.

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pio_machine::{Duration, Machine, Storage};
-use pio_plan::{Context, Direction, Hints, Remembered, Site, Strategy, ToldViews, Views};
+use pio_plan::{Context, Direction, Hints, Site, Strategy, ToldViews};
 use pio_trace::HandleId;
 
 mod cold_reads;
@@ -22,6 +22,7 @@ mod first_writes;
 mod hints_in_force;
 mod locks;
 mod meetings;
+mod memories;
 mod messages;
 mod operations;
 mod pages;
@@ -54,9 +55,11 @@ use crate::terms::terms;
 use crate::workload::{What, Workload};
 use cold_reads::ColdReaders;
 use hints_in_force::HintsInForce;
+use memories::Memories;
 use pages::Pages;
 use processor_cache::ProcessorCaches;
 use store_requests::StoreLinks;
+use views::Round;
 use write_back::DirtyPages;
 
 /// What can be chosen beside machine and strategy.
@@ -209,15 +212,15 @@ struct Engine<'a> {
     /// Messages under way or in a mailbox.
     deliveries: Slab<Option<Delivery>>,
     /// For each collective open: the views that its ranks set.
-    views: BTreeMap<u64, Vec<Views>>,
+    views: BTreeMap<u64, Vec<Round>>,
     /// For each rank and collective open: how many views it has set.
     views_set: BTreeMap<(u32, u64), usize>,
     /// For each rank and collective open: operations begun.
     operations: BTreeMap<(u32, u64), u64>,
     /// For each rank and collective open: what ranks told each other of the views in force.
     told: BTreeMap<(u32, u64), ToldViews>,
-    /// The same: what its automatic choice keeps in mind.
-    remembered: BTreeMap<(u32, u64), Remembered>,
+    /// What the automatic choice keeps in mind.
+    memories: Memories,
     /// How many ranks wait for the others where all met unrecorded.
     at_rendezvous: u32,
     /// For each collective open: the ranks that wait in an open, close or view for the others.
@@ -422,7 +425,7 @@ impl<'a> Engine<'a> {
             views_set: BTreeMap::new(),
             operations: BTreeMap::new(),
             told: BTreeMap::new(),
-            remembered: BTreeMap::new(),
+            memories: Memories::default(),
             at_rendezvous: 0,
             meetings: BTreeMap::new(),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),

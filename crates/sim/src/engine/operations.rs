@@ -6,7 +6,7 @@ use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{
     Access, Action, Context, DataPath, Direction, Event as PlanEvent, Group, Io, Message, Piece, Purpose,
-    Rank, Strategy, Via, ViewExchange, Views,
+    Rank, Shape, Site, Strategy, Via, ViewExchange, Views,
 };
 use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
@@ -52,10 +52,10 @@ impl Engine<'_> {
                 Arc::make_mut(&mut context).told = told.clone();
             }
             if self.strategy == Strategy::Auto && !self.is_asynchronous(rank) {
-                let remembered = self.remembered.entry((rank, key.of)).or_default();
+                let remembered = self.memories.of(rank, key.of);
                 Arc::make_mut(&mut context).remembered = remembered.recall(direction);
             } else if self.strategy == Strategy::Auto {
-                self.remembered.entry((rank, key.of)).or_default().describe_next();
+                self.memories.of(rank, key.of).describe_next();
             }
             let us = Group { rank: Rank(number), ranks: members.len() as u32 };
             self.strategy.collective(us, direction, access, &context)
@@ -65,11 +65,22 @@ impl Engine<'_> {
         self.run_machine(rank, machine, key, group, number);
     }
 
-    /// A rank closes a file: what was kept of its operations there is not needed any more.
+    /// A rank opens a file: what it keeps in mind of others may hold there.
+    pub(super) fn remember(&mut self, rank: u32, handle: HandleId) {
+        let open = self.workload.handles[handle.index()];
+        let (Some(group), Strategy::Auto) = (open.group, self.strategy) else { return };
+        let (site, hints) = (self.site_of(&open), self.hints_in_force.of_open(open.collective));
+        self.memories.open(rank, open.collective, group, &site, hints);
+    }
+
+    /// A rank closes a file: what was kept of its operations there is not needed any more, but by the next file.
     pub(super) fn forget(&mut self, rank: u32, handle: HandleId) {
-        let of = (rank, self.workload.handles[handle.index()].collective);
-        self.told.remove(&of);
-        self.remembered.remove(&of);
+        let open = self.workload.handles[handle.index()];
+        self.told.remove(&(rank, open.collective));
+        let (Some(group), Strategy::Auto) = (open.group, self.strategy) else { return };
+        let (site, hints) = (self.site_of(&open), self.hints_in_force.of_open(open.collective));
+        let shape = self.shape_of(rank, open.collective);
+        self.memories.close(rank, open.collective, group, shape, &site, hints);
     }
 
     /// Whether a rank's call may return before its data are moved.
@@ -87,7 +98,7 @@ impl Engine<'_> {
         let What::Access { direction, .. } = self.step(rank) else { return };
         if let (Some(choice), false) = (machine.choice(), self.is_asynchronous(rank)) {
             let waited = chose_after.filter(|_| self.replace.is_none()).unwrap_or_default();
-            let remembered = self.remembered.entry((rank, key.of)).or_default();
+            let remembered = self.memories.of(rank, key.of);
             remembered.learn(*direction, choice, waited.picoseconds() / 1_000_000);
         }
     }
@@ -110,25 +121,41 @@ impl Engine<'_> {
     }
 
     fn new_context(&self, open: Open, number: usize, direction: Direction) -> Context {
+        let rounds = self.views.get(&open.collective);
+        let round = number.checked_sub(1).and_then(|number| rounds?.get(number));
+        let hints = self.hints_in_force.of_open(open.collective);
+        self.site_of(&open).context(round.map_or(&Views::WHOLE, |round| &round.views), hints, direction)
+    }
+
+    fn site_of(&self, open: &Open) -> Site {
         let mut site = self.sites[open.group.unwrap_or(0) as usize].clone();
         let dealt = self.files[open.file as usize].dealt;
         if let Some(dealt) = dealt.filter(|_| sites::take_views(&self.machine.storage, self.strategy)) {
             let (factor, unit) = dealt.over();
             site.via = Via::Servers { factor, unit };
         }
-        let rounds = self.views.get(&open.collective);
-        let views = number.checked_sub(1).and_then(|number| rounds?.get(number));
-        let hints = self.hints_in_force.of_open(open.collective);
-        site.context(views.unwrap_or(&Views::WHOLE), hints, direction)
+        site
+    }
+
+    /// How the views lie that are in force for a rank.
+    fn shape_of(&self, rank: u32, open: u64) -> Shape {
+        let number = self.views_set.get(&(rank, open)).copied().unwrap_or(0);
+        let round = number.checked_sub(1).and_then(|number| self.views.get(&open)?.get(number));
+        round.map_or(Shape::default(), |round| round.shape)
     }
 
     /// Sets a rank's view, and tells the others if the strategy does that.
     pub(super) fn set_view(&mut self, rank: u32, handle: HandleId, view: pio_trace::ViewId) {
         let open = &self.workload.handles[handle.index()];
         let Some(group) = open.group else { return self.compute(rank, Duration::ZERO, Then::End) };
-        self.remembered.remove(&(rank, open.collective));
+        let before = self.shape_of(rank, open.collective);
         *self.views_set.entry((rank, open.collective)).or_insert(0) += 1;
         self.told.remove(&(rank, open.collective));
+        if self.strategy == Strategy::Auto {
+            let shapes = (before, self.shape_of(rank, open.collective));
+            let (site, hints) = (self.site_of(open), self.hints_in_force.of_open(open.collective));
+            self.memories.set_view(rank, open.collective, shapes, &site, hints);
+        }
         let hints = self.hints_in_force.of_open(open.collective);
         if !self.sites[group as usize].exchanges_views(self.strategy, hints) {
             return self.compute(rank, Duration::ZERO, Then::End);

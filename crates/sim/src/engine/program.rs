@@ -77,6 +77,7 @@ impl<'a> Engine<'a> {
         process.running = Running::Simple;
         match self.step(rank) {
             What::Open(handle) => {
+                self.remember(rank, *handle);
                 // Where files are elsewhere, they are made there.
                 let makes =
                     matches!(self.machine.storage, Storage::Local { .. }) && self.makes_file(rank, *handle);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pio_layout::View;
 use pio_plan::{
-    Access, Choice, Context, Direction, Group, Hints, Rank, Remembered, Site, StateMachine, Strategy,
+    Access, Choice, Context, Direction, Group, Hints, Rank, Remembered, Shape, Site, StateMachine, Strategy,
     ToldViews, Views,
 };
 
@@ -66,6 +66,8 @@ pub(crate) struct State {
     pub(crate) told: ToldViews,
     /// What the automatic choice keeps in mind under the views in force.
     pub(crate) remembered: Remembered,
+    /// How these lie.
+    pub(crate) shape: Shape,
 }
 
 /// From where a seek counts.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pio_layout::{Datatype, View};
-use pio_plan::{Direction, Gaps, Group, Hints, Rank, Remembered, Site, ToldViews, Via, ViewExchange, Views};
+use pio_plan::{Direction, Gaps, Group, Hints, Rank, Shape, Site, ToldViews, Via, ViewExchange, Views};
 
 use crate::core::file::access::{Inner, Positioning, State, Whence};
 use crate::core::file::hints::{self, Given, Kept};
@@ -52,27 +52,11 @@ impl File {
         mode: Mode,
         given: &Given,
     ) -> Result<File, Status> {
-        let site = Given::of_site();
-        let wanted = given.followed.or(&settings.hints).or(&site.followed);
+        let given_of_site = Given::of_site();
+        let wanted = given.followed.or(&settings.hints).or(&given_of_site.followed);
         let Opened { channel, storage, end, hints, place, number, terms } =
             Opened::new(pool, path, mode, given.kept.permissions(), &wanted, &settings.places)?;
         let communicator = channel.communicator.handle();
-        let state = State {
-            view: View::contiguous(0),
-            overlapping: None,
-            view_number: 0,
-            position: end,
-            shared_start: end,
-            atomic: false,
-            hints: hints::in_force(hints),
-            kept: given.kept.or(&site.kept),
-            views: Views::WHOLE,
-            told: ToldViews::default(),
-            remembered: Remembered::default(),
-        };
-        let any_thread_sends = channel.communicator.any_thread_sends();
-        let name = servers::name_of(path);
-        let path = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let site = Site {
             ranks: channel.communicator.ranks(),
             nodes: channel.nodes.clone(),
@@ -80,6 +64,24 @@ impl File {
             via: storage.via(),
             terms: terms.into(),
         };
+        let (hints, shape) = (hints::in_force(hints), Shape::default());
+        let state = State {
+            view: View::contiguous(0),
+            overlapping: None,
+            view_number: 0,
+            position: end,
+            shared_start: end,
+            atomic: false,
+            remembered: channel.memory.recall(&site, &hints, shape),
+            shape,
+            hints,
+            kept: given.kept.or(&given_of_site.kept),
+            views: Views::WHOLE,
+            told: ToldViews::default(),
+        };
+        let any_thread_sends = channel.communicator.any_thread_sends();
+        let name = servers::name_of(path);
+        let path = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let inner = Inner {
             mode,
             strategy: settings.strategy,
@@ -99,9 +101,12 @@ impl File {
     /// is through may delete it.
     pub(crate) fn close(self) -> Result<(), Status> {
         self.inner.drain();
-        let Inner { mode, rank, storage, collective, sidecar, .. } =
+        let Inner { mode, rank, storage, collective, sidecar, site, state, .. } =
             Arc::into_inner(self.inner).ok_or(Status::Internal)?;
-        let channel = collective.into_resource().ok_or(Status::Internal)?;
+        let mut channel = collective.into_resource().ok_or(Status::Internal)?;
+        let State { hints, shape, remembered, .. } =
+            state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        channel.memory.keep(&site, &hints, shape, remembered);
         let mut result = Ok(());
         if mode.deletes_on_close() && rank == 0 {
             // When all others have closed it.
@@ -166,12 +171,15 @@ impl File {
         }
         // All that is to be agreed on goes in one call: each costs every rank a channel where they outnumber processors.
         let expected = self.view_of(displacement, types, [0, 0]);
-        let gaps = Gaps::of(expected.as_ref().map_or(&state.view, |view| &view.regular));
+        let regular = expected.as_ref().map_or(&state.view, |view| &view.regular);
+        let (gaps, shape) = (Gaps::of(regular), Shape::of(regular));
         let [current_status, current_byte] = current;
         let [a, b, c, d, e, f, g] = hints::words_of(&given.followed);
-        let all =
-            channel.communicator.gather([a, b, c, d, e, f, g, current_status, current_byte, gaps as u64])?;
-        let [hint_words @ .., current_status, current_byte, _] = all[0];
+        let said = [a, b, c, d, e, f, g, current_status, current_byte, gaps as u64, shape.number()];
+        let all = channel.communicator.gather(said)?;
+        let [hint_words @ .., current_status, current_byte, _, _] = all[0];
+        let site = &self.inner.site;
+        channel.memory.keep(site, &state.hints, state.shape, state.remembered);
         state.follow(&hint_words, given);
         Status::check(current_status as i32)?;
         let view = match displacement {
@@ -187,8 +195,9 @@ impl File {
         }
         // A rank whose arguments are wrong still takes part.
         state.told = ToldViews::default();
-        state.remembered = Remembered::default();
-        let gaps = all.iter().map(|[.., gaps]| Gaps::of_number(*gaps)).fold(gaps, Gaps::max);
+        state.shape = Shape::of_all(all.iter().map(|[.., shape]| Shape::of_number(*shape)));
+        state.remembered = channel.memory.recall(site, &state.hints, state.shape);
+        let gaps = all.iter().map(|[.., gaps, _]| Gaps::of_number(*gaps)).fold(gaps, Gaps::max);
         state.views = Views { each: self.exchange_views(&mut channel, &state)?, gaps };
         view.map(drop)
     }

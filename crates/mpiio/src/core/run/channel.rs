@@ -6,7 +6,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use pio_plan::{Choice, IoError, Nodes, Slot, Strategy};
+use pio_plan::{Choice, IoError, Memory, Nodes, Slot, Strategy};
 use pio_store::transport::Traffic;
 
 use crate::core::mpi::backoff::Backoff;
@@ -60,6 +60,8 @@ pub(crate) struct Channel {
     pub(crate) tally: Tally,
     /// What was chosen last, of what people were told.
     told: Option<Strategy>,
+    /// What the automatic choice keeps in mind of the files before.
+    pub(crate) memory: Memory,
 }
 
 impl Channel {
@@ -80,7 +82,7 @@ impl Channel {
         if nodes.as_ref().is_some_and(|nodes| nodes.count() == 1) {
             connect(&mut communicator, control)?;
         }
-        let (sending, received, tally, told) = Default::default();
+        let (sending, received, tally, told, memory) = Default::default();
         Ok(Channel {
             id,
             communicator,
@@ -94,6 +96,7 @@ impl Channel {
             received,
             tally,
             told,
+            memory,
         })
     }
 
