@@ -11,19 +11,20 @@ of one, two and four nodes, with files on a slow shared file system; they are ca
 import argparse
 import contextlib
 import functools
+import json
 import mmap
 import os
-import re
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from measured import page
-from tree import COLLAPSE, NOTHING_APPLIED, OWN, ROOT, cluster, family, mpiexec, pioscope, run, serving
+from measured import mpi, page
+from tree import COLLAPSE, NOTHING_APPLIED, OWN, ROOT, cluster, environment, family, mpiexec, pioscope, run, serving
 
 # Where programs that are run as benchmarks have their common parts.
 BENCH = ROOT / "crates/mpiio/bench"
@@ -40,14 +41,12 @@ CLUSTER = ["--link", "400mbit", "--burst", "4kb", "--latency", "200 us", "--band
 # differs from the next by more than is to be told.
 LEAST_STEPS, STEPS_OF_A_RANK = 12, 48
 # Where Linux has the devices by which a virtual machine leaves memory that is free to its host, and gets it again; and bytes that
-# are taken before anything is measured: more than a job uses.
+# are left when memory is taken before anything is measured.
 BALLOONS = Path("/sys/bus/virtio/drivers/virtio_balloon")
-AT_HAND = 4 << 30
+LEFT = 4 << 30
 # Seconds until the machine is at rest.
 SETTLE = 5
 SMALL = {"programs": ["bt-io", "small"], "ranks": [2], "places": ["disk"], "runs": 1}
-# As the command prints seconds: "1.2 s", "3 min", "250.1 ms".
-UNITS = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "µs": 1e-6, "us": 1e-6, "ns": 1e-9}
 
 
 def main():
@@ -83,7 +82,8 @@ def main():
         found = list(zip(measured, predicted))
     if not found:
         sys.exit(f"{arguments.kept}: nothing of these cases was measured")
-    with page(page_of(arguments.places), wanted=arguments.write):
+    mpis = " and ".join(version.read_text() for mpi in OWN if (version := version_of(arguments.kept, mpi)).exists())
+    with page(page_of(arguments.places), wanted=arguments.write, mpis=mpis or None):
         report(found)
 
 
@@ -141,6 +141,11 @@ def cases(arguments, place, mpi):
             yield Case(arguments.kept, place, mpi, program, ranks)
 
 
+def version_of(kept, mpi):
+    """The file that says which MPI of a family measured."""
+    return kept / f"{mpi}.version"
+
+
 class Case:
     """A program to be run, and the traces of its runs."""
 
@@ -160,27 +165,29 @@ class Case:
 
     def predict(self, pioscope):
         """Predicted and measured seconds of I/O, by strategy."""
-        found = {}
+        runs = sorted(self.folder.glob("runs-*"))
+        strategies = sorted(trace.stem for trace in runs[0].iterdir())
         with tempfile.TemporaryDirectory() as output:
-            for traces in sorted(self.folder.glob("runs-*")):
-                # What these runs say is not to help in predicting them.
-                machine = Path(output) / self.machine().name
-                for kept in self.machine(), self.machine().with_suffix(".runs.jsonl"):
-                    if kept.exists():
-                        shutil.copy(kept, output)
-                strategies = {trace.stem: trace for trace in sorted(traces.iterdir())}
-                asked = [word for strategy, path in strategies.items()
-                         for word in ("--measured", f"{self.machine().stem}/{strategy}={path}")]
-                said = run([pioscope, "predict", self.folder / "run.pio", "--machine", machine,
-                            "--strategy", ",".join(strategies), "--output", output, *asked])
-                rows = [re.split(r"  +", line.strip()) for line in said.splitlines()]
-                columns = next(row for row in rows if row[0] == "machine")
-                for row in rows:
-                    if row[0] == machine.stem and row[1] in strategies:
-                        interval = [seconds(end) for end in row[columns.index("80 % interval")].split(" to ")]
-                        each = {"predicted": seconds(row[2]), "interval": interval, "measured": []}
-                        found.setdefault(row[1], each)["measured"].append(seconds(row[columns.index("measured")]))
+            # What these runs say is not to help in predicting them.
+            machine = Path(output) / self.machine().name
+            for kept in self.machine(), self.machine().with_suffix(".runs.jsonl"):
+                if kept.exists():
+                    shutil.copy(kept, output)
+            said = told([pioscope, "predict", self.folder / "run.pio", "--machine", machine, "--strategy", ",".join(strategies),
+                         "--output", output])
+        found = {}
+        for one in said["predictions"]:
+            measured = [told([pioscope, "explain", traces / f"{one['strategy']}.pio"])["io_time_s"] for traces in runs]
+            interval = one["interval_80_percent"]
+            found[one["strategy"]] = {"predicted": one["io_time_s"], "interval": (interval["low_s"], interval["high_s"]),
+                                      "measured": measured}
         return found
+
+
+def told(command):
+    """What a command says, for programs."""
+    words = [str(word) for word in [command[0], "--quiet", *command[1:], "--json"]]
+    return json.loads(subprocess.run(words, env=environment(), stdout=subprocess.PIPE, check=True).stdout)
 
 
 @contextlib.contextmanager
@@ -196,7 +203,7 @@ def memory_at_hand():
         print(f"free memory goes back to the machine's host, and runs differ by that ({error})", flush=True)
     try:
         if balloons:
-            memory = bytearray(min(AT_HAND, os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE // 4))
+            memory = bytearray(max(0, os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE - LEFT))
             memory[:: mmap.PAGESIZE] = b"x" * (len(memory) // mmap.PAGESIZE)
             del memory
         yield
@@ -264,6 +271,7 @@ class Lab:
         self.kept.mkdir(parents=True, exist_ok=True)
         if not case.machine().exists():
             self.calibrate(case)
+        version_of(self.kept, case.mpi).write_text(mpi())
         traces = Path(tempfile.mkdtemp(dir=self.kept))
         self.job([self.pioscope(), "record", "-o", traces / "run.pio"], case)
         for number in range(self.runs):
@@ -303,11 +311,6 @@ class Lab:
         return [self.patterns, "--pattern", name, "--repeat", steps, "--file", data / "patterns.dat"]
 
 
-def seconds(text):
-    number, unit = text.split()
-    return float(number) * UNITS[unit]
-
-
 def error(found):
     return found["predicted"] / statistics.median(found["measured"]) - 1
 
@@ -327,7 +330,7 @@ def report(found):
             of = [one for cell in cells for strategy, one in cell.items() if (strategy == OWN[mpi]) == is_own]
             name = f"{mpi}'s own" if is_own else mpi
             if of:
-                print(f"| {place} | {name} | {crowd} | {told(of)} |")
+                print(f"| {place} | {name} | {crowd} | {summary(of)} |")
     print("\nLoss: over the strategy that is best in the other runs, in the median of the runs.\n")
     print("| place | MPI | ranks | programs | predicted best: median loss | worst | auto: median loss | worst "
           "| auto over the MPI's own: median | worst |")
@@ -371,7 +374,7 @@ def losses(each):
     return f"{statistics.median(each):.0%} | {max(each):.0%}" if each else "– | –"
 
 
-def told(predictions):
+def summary(predictions):
     """How many, the median error, the 90th percentile, which way they lean, how well a run predicts
     the others, and how many runs are in the intervals."""
     errors = [error(one) for one in predictions]
