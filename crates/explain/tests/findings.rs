@@ -63,9 +63,7 @@ const TOLERANCE: f64 = 0.3;
 /// How far from one another they are not even on a machine that runs other programs beside these: times.
 const WRONG: f64 = 2.0;
 /// Rounds of all three runs before a median is judged; the machine may be busy.
-const ROUNDS: usize = 2;
-/// Rounds of a clean program, at most: whatever the machine does, in one of them nothing is found.
-const CLEAN_ROUNDS: usize = 3;
+const ROUNDS: usize = 3;
 /// Rounds that are repeated until the medians agree, or this is over.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -246,8 +244,8 @@ fn check(name: &str, program: &Program, kind: Kind, saving: Saving) {
 fn check_clean(name: &str, program: &Program) {
     let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let mut rounds =
-        (0..CLEAN_ROUNDS).map(|_| of_program(&program.explain(), None)).take_while(|all| !all.is_empty());
-    let last = rounds.by_ref().inspect(|all| println!("{name}: {all:?} (ms)")).nth(CLEAN_ROUNDS - 1);
+        (0..ROUNDS).map(|_| of_program(&program.explain(), None)).take_while(|all| !all.is_empty());
+    let last = rounds.by_ref().inspect(|all| println!("{name}: {all:?} (ms)")).nth(ROUNDS - 1);
     assert_eq!(last, None, "{name}");
 }
 
