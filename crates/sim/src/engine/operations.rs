@@ -11,6 +11,7 @@ use pio_plan::{
 use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
 
+use super::views::Round;
 use super::{Engine, Happening, sites};
 use crate::process::{Content, Delivery, Key, Requests, Running, Scattered, Then};
 use crate::workload::{Open, What};
@@ -121,10 +122,14 @@ impl Engine<'_> {
     }
 
     fn new_context(&self, open: Open, number: usize, direction: Direction) -> Context {
-        let rounds = self.views.get(&open.collective);
-        let round = number.checked_sub(1).and_then(|number| rounds?.get(number));
+        let views = self.round(open.collective, number).map_or(&Views::WHOLE, |round| &round.views);
         let hints = self.hints_in_force.of_open(open.collective);
-        self.site_of(&open).context(round.map_or(&Views::WHOLE, |round| &round.views), hints, direction)
+        self.site_of(&open).context(views, hints, direction)
+    }
+
+    /// The views in force for who has set so many; none before the first.
+    fn round(&self, open: u64, number: usize) -> Option<&Round> {
+        self.views.get(&open)?.get(number.checked_sub(1)?)
     }
 
     fn site_of(&self, open: &Open) -> Site {
@@ -140,8 +145,7 @@ impl Engine<'_> {
     /// How the views lie that are in force for a rank.
     fn shape_of(&self, rank: u32, open: u64) -> Shape {
         let number = self.views_set.get(&(rank, open)).copied().unwrap_or(0);
-        let round = number.checked_sub(1).and_then(|number| self.views.get(&open)?.get(number));
-        round.map_or(Shape::default(), |round| round.shape)
+        self.round(open, number).map_or(Shape::default(), |round| round.shape)
     }
 
     /// Sets a rank's view, and tells the others if the strategy does that.
