@@ -43,7 +43,7 @@ LEAST_STEPS, STEPS_OF_A_RANK = 12, 48
 # Where Linux has the devices by which a virtual machine leaves memory that is free to its host, and gets it again; and bytes that
 # are left when memory is taken before anything is measured.
 BALLOONS = Path("/sys/bus/virtio/drivers/virtio_balloon")
-LEFT = 4 << 30
+LEFT = 1 << 30
 # Seconds until the machine is at rest.
 SETTLE = 5
 SMALL = {"programs": ["bt-io", "small"], "ranks": [2], "places": ["disk"], "runs": 1}

@@ -3,8 +3,8 @@
  *   mpiexec -n RANKS probe FILE RESULTS [CALLS]
  *
  * Writes lines to RESULTS: how many ranks a node has, and the job, and for each call its name, the median of its seconds, and their
- * quartiles. Those of a call of all ranks are what it takes each of them, in the mean: of an open, a close and a view after other
- * work, if each has a processor; of others, where one follows the other at once.
+ * quartiles. Those of a call of all ranks are what it takes each of them, in the mean: after other work, if each has a processor,
+ * and as NAME-again right behind another call.
  * The line `fresh` has the seconds that new memory takes in an exchange, and the bytes of each rank in it; the line
  * `pieces` those that many small pieces take beyond few, and how many more each rank has. CALLS is a file near rank 0, for small calls,
  * if FILE is on I/O servers, or one of a file system whose answers take time: then collective writes go to /dev/null, which
@@ -23,6 +23,9 @@
 #include "runs.h"
 
 enum { ROUNDS = 7, SMALL_CALLS = 2000, PIECE = 4096, PIECES = 256, FEW_PIECES = 32, SMALL_PIECES = 8192 };
+
+/* After which nothing is left of what a process used before. */
+static const double OTHER_WORK_S = 0.01;
 
 static int rank, ranks, beside; /* ranks on this node; the most of any */
 static FILE *results; /* of rank 0 */
@@ -82,22 +85,20 @@ static void meet(void) {
   if (beside <= processors()) MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Before such a call a program has computed, or moved data: of the library's own, the processor's caches have nothing left. Ranks
- * that share processors do that to each other. */
+/* Before such a call a program has computed, or moved data: of the library's own, the processor's caches have nothing left. */
 static void meet_after_other_work(void) {
-  enum { MOST = 64 << 20 };
+  enum { MOST = 64 << 20, PART = 1 << 16 };
   static char *memory;
-  static size_t size = MOST;
-  static int times;
-  if (beside > processors()) return;
+  static size_t size = MOST, at;
+  if (beside > processors()) return; /* They do that to each other. */
   if (memory == NULL) {
 #ifdef _SC_LEVEL3_CACHE_SIZE
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    if (cache > 0 && cache < MOST) size = (size_t)cache;
+    if (cache > PART && cache < MOST) size = (size_t)cache / PART * PART;
 #endif
     if ((memory = malloc(size)) == NULL) need(MPI_ERR_NO_MEM, "malloc");
   }
-  memset(memory, times++, size);
+  for (double begun = MPI_Wtime(); MPI_Wtime() - begun < OTHER_WORK_S; at = (at + PART) % size) memset(memory + at, 1, PART);
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -167,7 +168,9 @@ static double measure_pieces(const char *path) {
 }
 
 int main(int count, char **arguments) {
-  double first_open, first_view, first_close, opens[ROUNDS], closes[ROUNDS], views[ROUNDS], collectives[ROUNDS], barriers[ROUNDS];
+  double first_open, first_view, first_close, barriers[ROUNDS];
+  /* After other work, and again; where ranks share processors, there is no difference. */
+  double opens[2][ROUNDS], closes[2][ROUNDS], views[2][ROUNDS], collectives[2][ROUNDS];
   char bytes[16] = "pioscope";
   MPI_File file;
   MPI_Datatype every;
@@ -186,6 +189,7 @@ int main(int count, char **arguments) {
   MPI_Comm_size(node, &beside);
   MPI_Comm_free(&node);
   MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  int kinds = beside > processors() ? 1 : 2;
   MPI_Type_vector(64, 8, 8 * ranks, MPI_BYTE, &every);
   MPI_Type_commit(&every);
 
@@ -202,17 +206,18 @@ int main(int count, char **arguments) {
   first_close = MPI_Wtime() - start;
   need(MPI_File_open(MPI_COMM_WORLD, arguments[1], MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
   /* Ranks that share processors do not meet in between: they would leave one after the other, and pay for it here. */
-  for (int i = 0; i < ROUNDS; i++) {
-    meet_after_other_work();
-    start = MPI_Wtime();
-    need(MPI_File_close(&file), "MPI_File_close");
-    closes[i] = MPI_Wtime() - start;
-    meet_after_other_work();
-    start = MPI_Wtime();
-    need(MPI_File_open(MPI_COMM_WORLD, arguments[1], MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
-    opens[i] = MPI_Wtime() - start;
-    if (writes) need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
-  }
+  for (int i = 0; i < ROUNDS; i++)
+    for (int again = 0; again < kinds; again++) {
+      if (!again) meet_after_other_work();
+      start = MPI_Wtime();
+      need(MPI_File_close(&file), "MPI_File_close");
+      closes[again][i] = MPI_Wtime() - start;
+      if (!again) meet_after_other_work();
+      start = MPI_Wtime();
+      need(MPI_File_open(MPI_COMM_WORLD, arguments[1], MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open");
+      opens[again][i] = MPI_Wtime() - start;
+      if (writes) need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
+    }
   /* The library is connected now, and only files whose names say so are to be there. */
   if (on_servers) unsetenv("PIOSCOPE_STORE");
   if (near != NULL) {
@@ -220,18 +225,21 @@ int main(int count, char **arguments) {
     need(MPI_File_open(MPI_COMM_WORLD, written, MPI_MODE_RDWR, MPI_INFO_NULL, &file), "MPI_File_open of /dev/null");
   }
   double fresh = measure_fresh(file), of_pieces = measure_pieces(written);
-  for (int i = 0; i < ROUNDS; i++) {
-    meet_after_other_work();
-    start = MPI_Wtime();
-    need(MPI_File_set_view(file, rank * 8, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
-    views[i] = MPI_Wtime() - start;
-  }
-  for (int i = 0; i < ROUNDS; i++) {
-    start = MPI_Wtime();
-    /* Two pieces, so that those of all ranks are mixed. */
-    need(MPI_File_write_all(file, bytes, 16, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_all");
-    collectives[i] = MPI_Wtime() - start;
-  }
+  for (int i = 0; i < ROUNDS; i++)
+    for (int again = 0; again < kinds; again++) {
+      if (!again) meet_after_other_work();
+      start = MPI_Wtime();
+      need(MPI_File_set_view(file, rank * 8, MPI_BYTE, every, "native", MPI_INFO_NULL), "MPI_File_set_view");
+      views[again][i] = MPI_Wtime() - start;
+    }
+  for (int i = 0; i < ROUNDS; i++)
+    for (int again = 0; again < kinds; again++) {
+      if (!again) meet_after_other_work();
+      start = MPI_Wtime();
+      /* Two pieces, so that those of all ranks are mixed. */
+      need(MPI_File_write_all(file, bytes, 16, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_all");
+      collectives[again][i] = MPI_Wtime() - start;
+    }
   need(MPI_File_close(&file), "MPI_File_close");
   for (int i = 0; i < ROUNDS; i++) {
     start = MPI_Wtime();
@@ -246,10 +254,14 @@ int main(int count, char **arguments) {
   print_means("first-open", &first_open, 1);
   print_means("first-view", &first_view, 1);
   print_means("first-close", &first_close, 1);
-  print_means("open", opens, ROUNDS);
-  print_means("close", closes, ROUNDS);
-  print_means("view", views, ROUNDS);
-  print_means("collective", collectives, ROUNDS);
+  print_means("open", opens[0], ROUNDS);
+  print_means("open-again", opens[kinds - 1], ROUNDS);
+  print_means("close", closes[0], ROUNDS);
+  print_means("close-again", closes[kinds - 1], ROUNDS);
+  print_means("view", views[0], ROUNDS);
+  print_means("view-again", views[kinds - 1], ROUNDS);
+  print_means("collective", collectives[0], ROUNDS);
+  print_means("collective-again", collectives[kinds - 1], ROUNDS);
   print_means("barrier", barriers, ROUNDS);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {

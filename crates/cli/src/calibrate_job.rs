@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use pio_machine::{Bandwidth, Duration, Machine, MpiIo, Spreads, Storage, Together};
+use pio_machine::{Bandwidth, Duration, Machine, MpiIo, Repeated, Spreads, Storage, Together};
 use pio_mpi::{Commands, Library};
 use pio_plan::{Hints, Strategy};
 
@@ -145,9 +145,9 @@ pub(crate) fn measure(
     let own = if store.is_none() { &mut costs.own.together[..] } else { &mut [] };
     for together in costs.pioscope.together.iter_mut().chain(own) {
         together.first_open = less(together.first_open, open);
-        together.open = less(together.open, open);
+        together.open = less_repeated(together.open, open);
         together.first_close = less(together.first_close, close);
-        together.close = less(together.close, close);
+        together.close = less_repeated(together.close, close);
     }
     machine.mpi_io = Some(costs);
     Ok(())
@@ -210,21 +210,25 @@ struct Found {
 
 /// Of each number the median.
 fn middle(found: &[Found]) -> Found {
-    fn of<T: Ord + Copy>(found: &[Found], number: fn(&Found) -> T) -> T {
+    fn of<T: Ord>(found: &[Found], number: impl Fn(&Found) -> T) -> T {
         let mut numbers: Vec<T> = found.iter().map(number).collect();
         numbers.sort_unstable();
-        numbers[numbers.len() / 2]
+        numbers.swap_remove(numbers.len() / 2)
     }
     let of_all = |number: fn(&Found) -> Duration| of(found, number);
+    let repeated = |call: fn(&Found) -> Repeated| Repeated {
+        after_work: of(found, |one| call(one).after_work),
+        again: of(found, |one| call(one).again),
+    };
     let together = Together {
         ranks: found[0].together.ranks,
         first_open: of_all(|one| one.together.first_open),
-        open: of_all(|one| one.together.open),
+        open: repeated(|one| one.together.open),
         first_close: of_all(|one| one.together.first_close),
-        close: of_all(|one| one.together.close),
+        close: repeated(|one| one.together.close),
         first_view: of_all(|one| one.together.first_view),
-        view: of_all(|one| one.together.view),
-        collective: of_all(|one| one.together.collective),
+        view: repeated(|one| one.together.view),
+        collective: repeated(|one| one.together.collective),
         barrier: of_all(|one| one.together.barrier),
     };
     Found {
@@ -240,14 +244,18 @@ type Number = fn(&Together) -> Duration;
 
 /// How far the jobs of one number of ranks are apart.
 fn note_spreads(spreads: &mut Spreads, library: &str, found: &[Found]) {
-    let numbers: [(&str, Number); 8] = [
+    let numbers: [(&str, Number); 12] = [
         ("first-open", |one| one.first_open),
-        ("open", |one| one.open),
+        ("open", |one| one.open.after_work),
+        ("open-again", |one| one.open.again),
         ("first-close", |one| one.first_close),
-        ("close", |one| one.close),
+        ("close", |one| one.close.after_work),
+        ("close-again", |one| one.close.again),
         ("first-view", |one| one.first_view),
-        ("view", |one| one.view),
-        ("collective", |one| one.collective),
+        ("view", |one| one.view.after_work),
+        ("view-again", |one| one.view.again),
+        ("collective", |one| one.collective.after_work),
+        ("collective-again", |one| one.collective.again),
         ("barrier", |one| one.barrier),
     ];
     let Some(first) = found.first() else { return };
@@ -259,6 +267,10 @@ fn note_spreads(spreads: &mut Spreads, library: &str, found: &[Found]) {
 
 fn less(time: Duration, part: Duration) -> Duration {
     Duration::from_picoseconds(time.picoseconds().saturating_sub(part.picoseconds()))
+}
+
+fn less_repeated(time: Repeated, part: Duration) -> Repeated {
+    Repeated { after_work: less(time.after_work, part), again: less(time.again, part) }
 }
 
 fn half(time: Duration) -> Duration {
@@ -276,16 +288,19 @@ fn read(text: &str, lists: Option<Bandwidth>) -> Result<Found> {
         // Nanoseconds: what is below is noise.
         Ok(Duration::from_picoseconds((seconds.max(0.0) * 1e9).round() as u64 * 1000))
     };
+    let repeated = |name: &str| -> Result<Repeated> {
+        Ok(Repeated { after_work: time(name)?, again: time(&format!("{name}-again"))? })
+    };
     let ranks: u32 = words("ranks-a-node")?.parse().context("ranks-a-node: expected a number")?;
     let together = Together {
         ranks,
         first_open: time("first-open")?,
-        open: time("open")?,
+        open: repeated("open")?,
         first_close: time("first-close")?,
-        close: time("close")?,
+        close: repeated("close")?,
         first_view: time("first-view")?,
-        view: time("view")?,
-        collective: time("collective")?,
+        view: repeated("view")?,
+        collective: repeated("collective")?,
         barrier: time("barrier")?,
     };
     let number_behind = |name: &str| {
@@ -317,7 +332,8 @@ mod tests {
     #[test]
     fn results_are_read_or_refused() {
         let text = "ranks-a-node 4 4\ncall 0.000001500 0 0\nfirst-open 0.004 0 0\nfirst-view 0.001 0 0\nfirst-close 0.002 0 0\n\
-                    open 0.0002 0 0\nclose 0.0001 0 0\nview 0.00005 0 0\ncollective 0.0003 0 0\n\
+                    open 0.0002 0 0\nopen-again 0.0001 0 0\nclose 0.0001 0 0\nclose-again 0.0001 0 0\n\
+                    view 0.00005 0 0\nview-again 0.00002 0 0\ncollective 0.0003 0 0\ncollective-again 0.0001 0 0\n\
                     barrier 0.00001 0 0\nfresh 0.001 1000000\npieces 0.001 2000\n";
         let lists = Some(Bandwidth::from_bytes_per_second(1 << 43));
         let Found { call, fresh, piece, together } = read(text, lists).unwrap();
@@ -331,6 +347,8 @@ mod tests {
         assert!(read(&text.replace("fresh 0.001", "fresh -0.001"), lists).unwrap().fresh.is_none());
         assert_eq!((call.picoseconds(), together.ranks), (1_500_000, 4));
         assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
+        let view = together.view;
+        assert_eq!((view.after_work.seconds(), view.again.seconds()), (0.000_05, 0.000_02));
         let error = read(&text.replace("\nclose", "\nclothes"), lists).unwrap_err().to_string();
         assert_eq!(error, "expected a line 'close'");
         assert!(read(&text.replace("0.004", "soon"), lists).unwrap_err().to_string().contains("first-open"));

@@ -116,6 +116,7 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         new_folio: Duration::ZERO,
         askew: None,
         processor_cache: None,
+        after_work: None,
         write_back: None,
         cold_reads: None,
         ..machine.calls.clone()

@@ -120,6 +120,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     (machine.calls.write, machine.calls.read) = (write.own(), read.own());
     // What is known of these is of files on this machine.
     (machine.calls.askew, machine.calls.processor_cache) = (None, None);
+    machine.calls.after_work = None;
     (machine.calls.write_back, machine.calls.cold_reads) = (None, None);
     [
         "calls.read",
@@ -128,6 +129,7 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
         "calls.new-pages",
         "calls.askew",
         "calls.processor-cache",
+        "calls.after-work",
         "calls.write-back",
         "calls.cold-reads",
     ]

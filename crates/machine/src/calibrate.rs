@@ -18,6 +18,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 
+use crate::after_work::AfterWork;
 use crate::machine::{ASKEW_REACH, Askew, CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
 use crate::network::{Link, Network, Rails, Switching, Topology};
 use crate::processor_cache::ProcessorCache;
@@ -25,6 +26,7 @@ use crate::quantity::{Bandwidth, Duration};
 use crate::spreads::Spreads;
 use crate::write_back::WriteBack;
 
+mod after_work;
 mod cold_reads;
 mod processor_cache;
 mod processors;
@@ -135,7 +137,16 @@ pub fn calibrate(
     let machine = Machine {
         name: "this-machine".to_owned(),
         source: Machine::source_of(host.trim(), folder),
-        nodes: Nodes { count: 1, cores, switch, quantum, slice, wake, copy: copy.clone() },
+        nodes: Nodes {
+            count: 1,
+            cores,
+            switch,
+            quantum,
+            slice,
+            wake,
+            cooling: accesses.cooling,
+            copy: copy.clone(),
+        },
         messages: Messages { send: third, receive: third, local_latency: third },
         // One node: no message crosses a link.
         network: Network {
@@ -159,6 +170,7 @@ pub fn calibrate(
             new_folio: accesses.new_folio,
             askew: accesses.askew,
             processor_cache: accesses.processor_cache,
+            after_work: Some(accesses.after_work),
             write_back,
             cold_reads,
             collective_waits: true,
@@ -180,6 +192,7 @@ impl Machine {
          nodes.quantum: threads, two a core, that compute: how long one goes on until another has its turn.\n\
          nodes.slice: of two threads on one core, how long one has had it when the other takes it as soon as it is woken.\n\
          nodes.wake: two threads that wake each other and sleep.\n\
+         nodes.cooling: from what a write of 64 KiB takes longer after 2 ms of going through memory than after 10, 2 to 10 ms.\n\
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
          calls.create: opens of files that are not there, in a folder with few.\n\
          calls.resize: a small file is cut and made larger again.\n\
@@ -193,6 +206,8 @@ impl Machine {
          where that costs nothing, 8: then it reaches to 16).\n\
          calls.processor-cache: calls of 64 KiB that go through 1 MiB of a file again and again; size: the most of 1 to 32 MiB with\n\
          which they take less than half-way to those that go through 32.\n\
+         calls.after-work: what the first call after 10 ms of going through other memory takes longer than the two right behind it:\n\
+         reads, and writes of new pages, of 2 KiB, 64 KiB and 1 MiB from or to one memory.\n\
          calls.write-back: bandwidth: fsync after writes of 256 MiB; the rest is what the kernel says that it does.\n\
          calls.cold-reads: of a file of 256 MiB that the kernel was told to forget: a page here and there (request); one reader,\n\
          and two a core (up to 16), going through it.\n\
@@ -567,6 +582,8 @@ struct Accesses {
     new_folio: Duration,
     askew: Option<Askew>,
     processor_cache: Option<ProcessorCache>,
+    cooling: Duration,
+    after_work: AfterWork,
 }
 
 fn measure_calls(
@@ -582,6 +599,7 @@ fn measure_calls(
     let (mut seeks, mut folios, mut askew) = (Vec::new(), Vec::new(), ASKEW.map(|_| Vec::new()));
     let (mut reads, mut writes, mut new_pages) = (BySize::default(), BySize::default(), BySize::default());
     let mut cached = processor_cache::Calls::default();
+    let mut after_work = after_work::Calls::default();
     for run in 0..RUNS_OF_CALLS {
         new_pages.of(PAGE).push(parts_of_new_pages(path, writers)?);
         let _there = processors.visit(run);
@@ -610,6 +628,7 @@ fn measure_calls(
                 folios.push((from(PAGE)? - from(0)?) / FOLIOS_MORE);
             }
         }
+        after_work.measure(path, memory)?;
         // Pages that large writes made are large themselves, and cost small writes more than those that small ones made.
         let mut file = fresh(path)?;
         let (small, place) = (&mut memory[..SMALL_BYTES], |index: u64| index * SMALL_BYTES as u64);
@@ -632,6 +651,7 @@ fn measure_calls(
         Askew { bandwidth, reach: *reach }
     });
     let processor_cache = cached.found(&read, &write, spreads);
+    let (cooling, after_work) = after_work.found(spreads);
     // In five runs of six: new pages take more at one time than at another.
     let shows = folios.iter().filter(|seconds| **seconds > LEAST_OF_A_FOLIO).count() * 6 >= folios.len() * 5;
     let new_folio = if shows { time(spreads.middle("calls.new-folio", folios)) } else { Duration::ZERO };
@@ -643,7 +663,16 @@ fn measure_calls(
     }
     Ok((
         time(spreads.middle("calls.seek", seeks)),
-        Accesses { read, write, new_pages: CallCost::through(&beyond), new_folio, askew, processor_cache },
+        Accesses {
+            read,
+            write,
+            new_pages: CallCost::through(&beyond),
+            new_folio,
+            askew,
+            processor_cache,
+            cooling,
+            after_work,
+        },
     ))
 }
 

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use crate::machine::{CallCost, Copy, Machine, Service, Storage};
-use crate::mpi_io::{LibraryCosts, Together};
+use crate::mpi_io::{LibraryCosts, Repeated, Together};
 use crate::parallel::{Metadata, ParallelFiles};
 use crate::quantity::{Bandwidth, Duration};
 
@@ -70,6 +70,10 @@ impl Factor {
         }
     }
 
+    fn repeated(self, time: &mut Repeated) {
+        self.times([&mut time.after_work, &mut time.again]);
+    }
+
     fn service(self, service: &mut Service) {
         self.time(&mut service.request);
         self.rate(&mut service.bandwidth);
@@ -100,15 +104,18 @@ fn pioscope(machine: &mut Machine) -> Option<&mut LibraryCosts> {
 }
 
 fn opens(factor: Factor, one: &mut Together) {
-    factor.times([&mut one.first_open, &mut one.open, &mut one.first_close, &mut one.close]);
+    factor.times([&mut one.first_open, &mut one.first_close]);
+    factor.repeated(&mut one.open);
+    factor.repeated(&mut one.close);
 }
 
 fn views(factor: Factor, one: &mut Together) {
-    factor.times([&mut one.first_view, &mut one.view]);
+    factor.time(&mut one.first_view);
+    factor.repeated(&mut one.view);
 }
 
 fn collective(factor: Factor, one: &mut Together) {
-    factor.time(&mut one.collective);
+    factor.repeated(&mut one.collective);
 }
 
 fn barrier(factor: Factor, one: &mut Together) {
@@ -188,6 +195,15 @@ const COSTS: &[Cost] = &[
             if let Some(cache) = &mut machine.calls.processor_cache {
                 factor.rate(&mut cache.read);
                 factor.rate(&mut cache.write);
+            }
+        },
+    },
+    Cost {
+        keys: "calls.after-work",
+        scale: |machine, factor| {
+            if let Some(after_work) = &mut machine.calls.after_work {
+                factor.call_and_bytes(Some(&mut after_work.read));
+                factor.call_and_bytes(Some(&mut after_work.write));
             }
         },
     },
@@ -382,7 +398,8 @@ mod tests {
             bandwidth: Bandwidth::from_bytes_per_second(1_000_000_000),
             sizes: vec![(4096, time(3_000_000)), (65536, time(41_000_000))],
         };
-        let together = vec![Together { ranks: 2, open: time(5_000_000), ..Together::default() }];
+        let together =
+            vec![Together { ranks: 2, open: Repeated::always(time(5_000_000)), ..Together::default() }];
         machine.mpi_io = Some(MpiIo {
             own: LibraryCosts { together, call: time(400_000), ..LibraryCosts::default() },
             pioscope: LibraryCosts {

@@ -33,6 +33,9 @@ impl Machine {
         if nodes.wake != Duration::ZERO {
             writeln!(out, "wake = \"{}\"", nodes.wake)?;
         }
+        if nodes.cooling != Duration::ZERO {
+            writeln!(out, "cooling = \"{}\"", nodes.cooling)?;
+        }
         writeln!(out, "copy = {}", copy_text(&nodes.copy))?;
         let messages = &self.messages;
         writeln!(out, "\n[messages]\nsend = \"{}\"\nreceive = \"{}\"", messages.send, messages.receive)?;
@@ -140,6 +143,9 @@ impl Machine {
         if let Some(cache) = &calls.processor_cache {
             writeln!(out, "processor-cache = {}", cache.text())?;
         }
+        if let Some(after_work) = &calls.after_work {
+            writeln!(out, "after-work = {}", after_work.text())?;
+        }
         if let Some(write_back) = &calls.write_back {
             writeln!(out, "write-back = {}", write_back.text())?;
         }
@@ -159,7 +165,7 @@ impl Machine {
     }
 }
 
-fn call_text(CallCost { call, bandwidth, sizes }: &CallCost) -> String {
+pub(crate) fn call_text(CallCost { call, bandwidth, sizes }: &CallCost) -> String {
     let size = |(bytes, time): &(u64, Duration)| format!("{{ bytes = \"{bytes} B\", time = \"{time}\" }}");
     let sizes: Vec<String> = sizes.iter().map(size).collect();
     let sizes = if sizes.is_empty() { String::new() } else { format!(", sizes = [{}]", sizes.join(", ")) };

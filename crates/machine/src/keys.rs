@@ -8,7 +8,7 @@ use crate::section::Source;
 /// The keys of each table, by the table's name.
 const KEYS: &[(&str, &[&str])] = &[
     ("", &["name", "source", "nodes", "messages", "network", "storage", "io-node", "calls", "mpi-io"]),
-    ("nodes", &["count", "cores", "switch", "quantum", "slice", "wake", "copy"]),
+    ("nodes", &["count", "cores", "switch", "quantum", "slice", "wake", "cooling", "copy"]),
     ("nodes.copy", &["bandwidth", "piece"]),
     ("messages", &["send", "receive", "local-latency"]),
     (
@@ -206,12 +206,16 @@ const KEYS: &[(&str, &[&str])] = &[
             "askew",
             "askew-reach",
             "processor-cache",
+            "after-work",
             "write-back",
             "cold-reads",
             "collective-waits",
             "by-levels",
         ],
     ),
+    ("calls.after-work", &["read", "write"]),
+    ("calls.after-work.read", &["call", "bandwidth", "sizes"]),
+    ("calls.after-work.write", &["call", "bandwidth", "sizes"]),
     ("calls.cold-reads", &["request", "stream", "bandwidth"]),
     ("calls.processor-cache", &["size", "read", "write"]),
     ("calls.write-back", &["background", "limit", "age", "bandwidth"]),

@@ -6,6 +6,7 @@
 //!
 //! Some descriptions are built in ([`Machine::built_in`]); [`calibrate()`] measures the machine it runs on.
 
+mod after_work;
 mod arm;
 mod buffers;
 mod built_in;
@@ -30,6 +31,7 @@ mod shared_files;
 mod spreads;
 mod write_back;
 
+pub use after_work::AfterWork;
 pub use arm::Arm;
 pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
@@ -42,7 +44,7 @@ pub use machine::{
     Askew, CallCost, Calls, Copy, IoNodePlacement, IoNodes, Machine, Messages, Nodes, Pieces, Service,
     Storage,
 };
-pub use mpi_io::{LibraryCosts, MpiIo, Together};
+pub use mpi_io::{LibraryCosts, MpiIo, Repeated, Together};
 pub use network::{
     Adapter, Allocator, Arbitration, CentralQueue, Choice, Congestion, Dragonfly, DragonflyRouting, FatTree,
     Flow, FlowRoutes, GraphSwitch, Link, Network, Pipeline, Rails, Reuse, Switching, Topology, Wormhole,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::after_work::AfterWork;
 use crate::arm::Arm;
 use crate::buffers::Buffers;
 use crate::built_in;
@@ -57,6 +58,9 @@ pub struct Nodes {
     pub slice: Duration,
     /// From when a process wakes another that sleeps until that one works; 0 where nobody measured it.
     pub wake: Duration,
+    /// After so long of other work, a core's caches have nothing left of what a process used before; 0 where nobody measured it:
+    /// then all is still there.
+    pub cooling: Duration,
     /// Copying within a node's memory.
     pub copy: Copy,
 }
@@ -278,6 +282,9 @@ pub struct Calls {
     /// What bytes of a read or write cost that the processors' caches hold. None where that is no less; only where files are in
     /// the node's own file system.
     pub processor_cache: Option<ProcessorCache>,
+    /// What a read or write takes longer after other work. None where nobody measured it; only where files are in the node's own
+    /// file system.
+    pub after_work: Option<AfterWork>,
     /// When what was written goes to the device without being asked to. None where memory is the device, or nothing is known;
     /// only where files are in the node's own file system.
     pub write_back: Option<WriteBack>,
@@ -449,6 +456,7 @@ fn nodes(mut section: Section<'_>) -> Result<Nodes, MachineError> {
         quantum,
         slice: section.duration_or(quantum, "slice", "1000 s")?,
         wake: section.duration_or(Duration::ZERO, "wake", "1 s")?,
+        cooling: section.duration_or(Duration::ZERO, "cooling", "1000 s")?,
         copy: copy(section.section("copy")?)?,
     };
     section.finish()?;
@@ -608,34 +616,44 @@ fn askew(section: &mut Section<'_>) -> Result<Option<Askew>, MachineError> {
     Ok(bandwidth.map(|bandwidth| Askew { bandwidth, reach }))
 }
 
-fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
-    let access = |mut section: Section<'_>| -> Result<CallCost, MachineError> {
-        let (call, bandwidth) = (section.duration("call", "1000 s")?, section.bandwidth("bandwidth")?);
-        let mut sizes: Vec<(u64, Duration)> = Vec::new();
-        if section.has("sizes") {
-            for mut one in section.sections("sizes")? {
-                let least = sizes.last().map_or(1, |(last, _)| last + 1);
-                sizes.push((one.size("bytes", least..=1 << 40)?, one.duration("time", "1000 s")?));
-                one.finish()?;
-            }
+pub(crate) fn call_cost(mut section: Section<'_>) -> Result<CallCost, MachineError> {
+    let (call, bandwidth) = (section.duration("call", "1000 s")?, section.bandwidth("bandwidth")?);
+    let mut sizes: Vec<(u64, Duration)> = Vec::new();
+    if section.has("sizes") {
+        for mut one in section.sections("sizes")? {
+            let least = sizes.last().map_or(1, |(last, _)| last + 1);
+            sizes.push((one.size("bytes", least..=1 << 40)?, one.duration("time", "1000 s")?));
+            one.finish()?;
         }
-        section.finish()?;
-        Ok(CallCost { call, bandwidth, sizes })
-    };
+    }
+    section.finish()?;
+    Ok(CallCost { call, bandwidth, sizes })
+}
+
+fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
     let calls = Calls {
         open: section.duration("open", "1000 s")?,
         create: section.duration_or(Duration::ZERO, "create", "1000 s")?,
         close: section.duration("close", "1000 s")?,
         seek: section.duration("seek", "1000 s")?,
         resize: section.duration_or(Duration::ZERO, "resize", "1000 s")?,
-        sync: if section.has("sync") { Some(access(section.section("sync")?)?) } else { None },
-        read: access(section.section("read")?)?,
-        write: access(section.section("write")?)?,
-        new_pages: if section.has("new-pages") { Some(access(section.section("new-pages")?)?) } else { None },
+        sync: if section.has("sync") { Some(call_cost(section.section("sync")?)?) } else { None },
+        read: call_cost(section.section("read")?)?,
+        write: call_cost(section.section("write")?)?,
+        new_pages: if section.has("new-pages") {
+            Some(call_cost(section.section("new-pages")?)?)
+        } else {
+            None
+        },
         new_folio: section.duration_or(Duration::ZERO, "new-folio", "1000 s")?,
         askew: askew(&mut section)?,
         processor_cache: if section.has("processor-cache") {
             Some(ProcessorCache::read(section.section("processor-cache")?)?)
+        } else {
+            None
+        },
+        after_work: if section.has("after-work") {
+            Some(AfterWork::read(section.section("after-work")?)?)
         } else {
             None
         },

@@ -7,6 +7,9 @@ use crate::error::MachineError;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::Section;
 
+/// That one call takes at most.
+const MOST: &str = "1000 s";
+
 /// What calls of MPI-IO cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MpiIo {
@@ -36,6 +39,37 @@ pub struct LibraryCosts {
     pub together: Vec<Together>,
 }
 
+/// What a call takes each time but the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repeated {
+    /// After [`crate::Nodes::cooling`] of other work, when the processor's caches have nothing left of the library; after less it is
+    /// less, in proportion.
+    pub after_work: Duration,
+    /// Right behind another call of the library.
+    pub again: Duration,
+}
+
+impl Repeated {
+    /// The same whatever was before.
+    pub fn always(time: Duration) -> Repeated {
+        Repeated { after_work: time, again: time }
+    }
+
+    /// After such a part of the other work, of 0 to 1.
+    pub fn after(&self, part: f64) -> Duration {
+        self.again.towards(self.after_work, part)
+    }
+
+    fn text(self, key: &str) -> String {
+        let Repeated { after_work, again } = self;
+        if after_work == again {
+            format!("{key} = \"{after_work}\"")
+        } else {
+            format!("{key} = \"{after_work}\", {key}-again = \"{again}\"")
+        }
+    }
+}
+
 /// From when the last rank comes to a call of all ranks until a rank leaves it, in the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Together {
@@ -44,17 +78,17 @@ pub struct Together {
     /// The first open of a process.
     pub first_open: Duration,
     /// Another open.
-    pub open: Duration,
+    pub open: Repeated,
     /// The first close of a process.
     pub first_close: Duration,
     /// Another close.
-    pub close: Duration,
+    pub close: Repeated,
     /// The first view that a process sets.
     pub first_view: Duration,
     /// Another view.
-    pub view: Duration,
+    pub view: Repeated,
     /// A collective write of a few bytes by each rank, of which one writes all; 0 where nobody measured it.
-    pub collective: Duration,
+    pub collective: Repeated,
     /// A barrier of MPI. Where ranks spin, and are more than the cores, it follows from how they take turns instead.
     pub barrier: Duration,
 }
@@ -91,23 +125,24 @@ impl LibraryCosts {
         let mut together: Vec<Together> = Vec::new();
         for mut job in section.sections("together")? {
             let least = together.last().map_or(1, |last| last.ranks + 1);
-            let mut cost = |key| job.duration(key, "1000 s");
-            let (close, view) = (cost("close")?, cost("view")?);
+            let open = repeated(&mut job, ["open", "open-again"])?;
+            let close = repeated(&mut job, ["close", "close-again"])?;
+            let view = repeated(&mut job, ["view", "view-again"])?;
             let costs = Together {
                 ranks: 0,
-                first_open: cost("first-open")?,
-                open: cost("open")?,
-                first_close: close,
+                first_open: job.duration("first-open", MOST)?,
+                open,
+                first_close: job.duration_or(close.after_work, "first-close", MOST)?,
                 close,
-                first_view: view,
+                first_view: job.duration_or(view.after_work, "first-view", MOST)?,
                 view,
-                collective: Duration::ZERO,
-                barrier: cost("barrier")?,
+                collective: if job.has("collective") {
+                    repeated(&mut job, ["collective", "collective-again"])?
+                } else {
+                    Repeated::default()
+                },
+                barrier: job.duration("barrier", MOST)?,
             };
-            let mut known = |key, usual| if job.has(key) { job.duration(key, "1000 s") } else { Ok(usual) };
-            let (first_close, first_view) = (known("first-close", close)?, known("first-view", view)?);
-            let collective = known("collective", Duration::ZERO)?;
-            let costs = Together { first_close, first_view, collective, ..costs };
             together.push(Together { ranks: job.number("ranks", least..=1 << 20)?, ..costs });
             job.finish()?;
         }
@@ -121,22 +156,26 @@ impl LibraryCosts {
         let above = self.together.iter().find(|one| one.ranks >= ranks).or(self.together.last());
         let below = self.together.iter().rev().find(|one| one.ranks <= ranks).or(self.together.first());
         let (Some(below), Some(above)) = (below, above) else { return Together::default() };
-        let between = |time: fn(&Together) -> Duration| {
-            let (low, high) = (time(below).picoseconds() as f64, time(above).picoseconds() as f64);
-            let all = f64::from(above.ranks.saturating_sub(below.ranks)).max(1.0);
-            let part = f64::from(ranks.saturating_sub(below.ranks)) / all;
-            Duration::from_picoseconds((low + (high - low) * part.min(1.0)) as u64)
+        let all = f64::from(above.ranks.saturating_sub(below.ranks)).max(1.0);
+        let part = (f64::from(ranks.saturating_sub(below.ranks)) / all).min(1.0);
+        let time = |time: fn(&Together) -> Duration| time(below).towards(time(above), part);
+        let repeated = |call: fn(&Together) -> Repeated| {
+            let (low, high) = (call(below), call(above));
+            Repeated {
+                after_work: low.after_work.towards(high.after_work, part),
+                again: low.again.towards(high.again, part),
+            }
         };
         Together {
             ranks,
-            first_open: between(|one| one.first_open),
-            open: between(|one| one.open),
-            first_close: between(|one| one.first_close),
-            close: between(|one| one.close),
-            first_view: between(|one| one.first_view),
-            view: between(|one| one.view),
-            collective: between(|one| one.collective),
-            barrier: between(|one| one.barrier),
+            first_open: time(|one| one.first_open),
+            open: repeated(|one| one.open),
+            first_close: time(|one| one.first_close),
+            close: repeated(|one| one.close),
+            first_view: time(|one| one.first_view),
+            view: repeated(|one| one.view),
+            collective: repeated(|one| one.collective),
+            barrier: time(|one| one.barrier),
         }
     }
 
@@ -163,13 +202,21 @@ impl LibraryCosts {
             } = one;
             writeln!(
                 out,
-                "    {{ ranks = {ranks}, first-open = \"{first_open}\", open = \"{open}\", \
-                 first-close = \"{first_close}\", close = \"{close}\", first-view = \"{first_view}\", \
-                 view = \"{view}\", collective = \"{collective}\", barrier = \"{barrier}\" }},"
+                "    {{ ranks = {ranks}, first-open = \"{first_open}\", {}, first-close = \"{first_close}\", {}, \
+                 first-view = \"{first_view}\", {}, {}, barrier = \"{barrier}\" }},",
+                open.text("open"),
+                close.text("close"),
+                view.text("view"),
+                collective.text("collective"),
             )?;
         }
         writeln!(out, "]")
     }
+}
+
+fn repeated(job: &mut Section<'_>, [key, again]: [&'static str; 2]) -> Result<Repeated, MachineError> {
+    let after_work = job.duration(key, MOST)?;
+    Ok(Repeated { after_work, again: job.duration_or(after_work, again, MOST)? })
 }
 
 #[cfg(test)]
@@ -178,13 +225,15 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_lies_between_what_was() {
-        let job =
-            |ranks, open| Together { ranks, open: Duration::from_picoseconds(open), ..Together::default() };
+        let job = |ranks, open| {
+            let open = Repeated::always(Duration::from_picoseconds(open));
+            Together { ranks, open, ..Together::default() }
+        };
         let costs = LibraryCosts {
             together: vec![job(2, 100), job(4, 300), job(8, 1100)],
             ..LibraryCosts::default()
         };
-        let open = |ranks| costs.of(ranks).open.picoseconds();
+        let open = |ranks| costs.of(ranks).open.again.picoseconds();
         assert_eq!([1, 2, 3, 4, 6, 8, 99].map(open), [100, 100, 200, 300, 700, 1100, 1100]);
         let unknown = LibraryCosts::default();
         assert_eq!(unknown.of(4), Together::default());

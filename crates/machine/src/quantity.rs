@@ -60,6 +60,12 @@ impl Duration {
         self.picoseconds as f64 / PICOSECONDS_PER_SECOND as f64
     }
 
+    /// So far on the way to another: of 0 to 1.
+    pub(crate) fn towards(self, other: Duration, part: f64) -> Duration {
+        let (low, high) = (self.picoseconds as f64, other.picoseconds as f64);
+        Duration { picoseconds: (low + (high - low) * part) as u64 }
+    }
+
     /// From a text such as `35 ns`; nothing if it is something else.
     pub fn parse(text: &str) -> Option<Duration> {
         Some(Duration { picoseconds: scaled(text, TIMES)? })

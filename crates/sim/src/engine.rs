@@ -17,6 +17,7 @@ use pio_machine::{Duration, Machine, Storage};
 use pio_plan::{Context, Direction, Hints, Site, Strategy, ToldViews};
 use pio_trace::HandleId;
 
+mod after_work;
 mod cold_reads;
 mod first_writes;
 mod hints_in_force;

@@ -47,6 +47,10 @@ pub(crate) struct Process {
     pub(crate) has_closed: bool,
     /// Whether it has set a view.
     pub(crate) has_viewed: bool,
+    /// When its last call to the kernel for a read or write was made.
+    pub(crate) called_at: Option<Time>,
+    /// When the MPI-IO library was last at work for it.
+    pub(crate) in_library_at: Option<Time>,
     /// Most bytes that it exchanged in one operation.
     pub(crate) exchanged: u64,
     /// The step of its program, and the stage of that operation, for which it last paid for talking with others.
@@ -217,6 +221,8 @@ pub(crate) struct Transfer {
     pub(crate) moved: u64,
     /// Where in its page its memory begins.
     pub(crate) memory_at: u64,
+    /// Whether that is a buffer of the MPI-IO library.
+    pub(crate) is_buffered: bool,
     pub(crate) file: u32,
     /// The handle that the program opened.
     pub(crate) opened: HandleId,

@@ -13,11 +13,11 @@ pub fn terms(machine: &Machine) -> Terms {
     let files = Files::of(machine);
     // What was measured ends with a write by one of them: one rank has nothing to say, and only writes.
     let all_measured = library.into_iter().flat_map(|library| &library.together);
-    let measured: Vec<_> = all_measured.filter(|one| one.collective > Duration::ZERO).collect();
-    let alone = measured.iter().find(|one| one.ranks == 1).map(|one| one.collective.seconds());
+    let measured: Vec<_> = all_measured.filter(|one| one.collective.again > Duration::ZERO).collect();
+    let alone = measured.iter().find(|one| one.ranks == 1).map(|one| one.collective.again.seconds());
     let write = alone.unwrap_or(call.seconds() + files.asking.1 + files.write.0);
     let together = measured.iter().filter(|one| one.ranks > 1);
-    let together = together.map(|one| (one.ranks, (one.collective.seconds() - write).max(1e-6)));
+    let together = together.map(|one| (one.ranks, (one.collective.again.seconds() - write).max(1e-6)));
     // Who yields lets the next go at once.
     let yields = machine.mpi_io.as_ref().is_some_and(|costs| !costs.spins);
     let turn = if yields { machine.nodes.switch } else { machine.nodes.quantum };

@@ -83,7 +83,7 @@ impl Engine<'_> {
         };
         let group = self.workload.handles[handle.index()].group?;
         let ranks = (self.workload.groups[group as usize].len() as u32).min(self.ranks_per_node);
-        let time = costs.of(ranks).collective;
+        let time = self.talking(rank, costs, ranks);
         let (time, stage) = match (self.strategy, message) {
             (Strategy::Romio, Some(Message::Inside(inside))) if inside.reduces => {
                 (Duration::from_picoseconds(time.picoseconds() / REDUCTIONS_OF_A_WRITE), inside.stage)
@@ -100,14 +100,15 @@ impl Engine<'_> {
     /// How long it takes after the last rank has come until ranks leave a call of all, if that was measured.
     fn time_together(&mut self, rank: u32, ranks: u32) -> Option<Duration> {
         let costs = self.library_costs()?.of(ranks.min(self.ranks_per_node));
+        let [open, close, view] = [costs.open, costs.close, costs.view].map(|call| self.repeated(rank, call));
         let step = self.step(rank);
         let process = &mut self.processes[rank as usize];
         let (was_made, first, later) = match step {
-            What::Open(_) => (&mut process.has_opened, costs.first_open, costs.open),
-            What::Close(_) => (&mut process.has_closed, costs.first_close, costs.close),
-            What::SetView(..) => (&mut process.has_viewed, costs.first_view, costs.view),
+            What::Open(_) => (&mut process.has_opened, costs.first_open, open),
+            What::Close(_) => (&mut process.has_closed, costs.first_close, close),
+            What::SetView(..) => (&mut process.has_viewed, costs.first_view, view),
             // Not measured: as little is said and done as for a view.
-            What::Resize(..) | What::Sync(..) => return Some(costs.view),
+            What::Resize(..) | What::Sync(..) => return Some(view),
             _ => return Some(costs.barrier),
         };
         Some(if std::mem::replace(was_made, true) { later } else { first })

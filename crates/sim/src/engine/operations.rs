@@ -193,7 +193,11 @@ impl Engine<'_> {
         process.running =
             Running::Operation { machine, key, group, number, began: self.now, chose_after: None };
         match self.library_costs() {
-            Some(costs) => self.compute(rank, costs.call, Then::Continue),
+            Some(costs) => {
+                let longer = self.library_after_work(rank, costs).picoseconds();
+                let time = Duration::from_picoseconds(costs.call.picoseconds() + longer);
+                self.compute(rank, time, Then::Continue);
+            }
             None => self.advance(rank),
         }
     }

@@ -62,6 +62,11 @@ impl ProcessorCaches {
         found
     }
 
+    /// Other bytes take room in a processor's cache.
+    pub(super) fn displace(&mut self, processor: u32, bytes: u64) {
+        *self.moved.entry(processor).or_default() += bytes;
+    }
+
     /// Keeps memory in bounds: pages that no cache holds any more are left out, once they are many.
     fn forget(&mut self, size: u64) {
         let room = size.div_ceil(PAGE).max(1) * self.moved.len() as u64;

@@ -146,6 +146,7 @@ impl<'a> Engine<'a> {
         }
         self.end_message(rank);
         self.learn(rank);
+        self.leave_library(rank);
         let process = &mut self.processes[rank as usize];
         process.running = Running::Nothing;
         let (since, operation) = (process.since, process.operation + 1);

@@ -52,6 +52,7 @@ impl Engine<'_> {
             soiled: 0,
             moved: 0,
             memory_at,
+            is_buffered,
             file,
             opened: handle,
             handle: self.physical[handle.index()],
@@ -118,11 +119,21 @@ impl Engine<'_> {
         let allocating = new_pages.map_or(Duration::ZERO, |cost| cost.call);
         let filling = new_pages.map_or(Duration::ZERO, |cost| cost.moving(new));
         let askew = if is_local { self.askew_time(rank, bytes) } else { Duration::ZERO };
+        let after_work = if is_local { self.time_after_work(rank, direction, bytes) } else { Duration::ZERO };
         let folios = if new_pages.is_some() { self.time_for_folios(rank, new) } else { Duration::ZERO };
-        let cost =
-            [access.call, moving, askew, allocating, filling, folios, self.analysis_time(rank, direction)]
-                .iter()
-                .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
+        let cost = [
+            access.call,
+            moving,
+            askew,
+            after_work,
+            allocating,
+            filling,
+            folios,
+            self.analysis_time(rank, direction),
+        ]
+        .iter()
+        .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
+        self.processes[rank as usize].called_at = Some(self.now + Duration::from_picoseconds(cost));
         self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
     }
 
@@ -135,8 +146,13 @@ impl Engine<'_> {
         // Where ranks share processors, each mostly gets the one again that it had.
         let processor = rank % self.ranks_per_node % self.machine.nodes.cores;
         let writes = direction == Direction::Write;
+        // Other work takes room there, and so does memory of the call that it has driven out.
+        let part = process.part_cooled(self.now, &self.machine.nodes);
+        let driven_out = |bytes: u64| (bytes as f64 * part) as u64;
         let caches = self.processor_caches.entry(process.node).or_default();
+        caches.displace(processor, driven_out(costs.size));
         let held = caches.touch(costs.size, &Touch { processor, file: transfer.file, offset, bytes, writes });
+        caches.displace(processor, driven_out(bytes));
         let rate = match direction {
             Direction::Read => costs.read,
             Direction::Write => costs.write,

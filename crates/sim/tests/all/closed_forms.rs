@@ -592,6 +592,34 @@ fn each_processor_has_a_cache_of_its_own() {
 }
 
 #[test]
+fn a_call_takes_longer_after_other_work_as_far_as_that_lasted() {
+    let longer = "after-work = { read = { call = \"2 us\", bandwidth = \"1 GB/s\" }, \
+                  write = { call = \"10 us\", bandwidth = \"0.5 GB/s\" } }\n";
+    let mut machine = shared_core(longer, "");
+    machine.nodes.cooling = Duration::from_picoseconds(100_000_000);
+    let time = |steps: &[(u64, Direction)]| {
+        let mut workload = workload(vec![Vec::new()]);
+        let step = |(think_us, direction): &(u64, Direction)| Step {
+            think: Duration::from_picoseconds(think_us * 1_000_000),
+            idle: Duration::ZERO,
+            what: request(0, *direction, 0, 1000),
+        };
+        workload.programs = vec![steps.iter().map(step).collect()];
+        let thought: u64 = steps.iter().map(|(think_us, _)| think_us * 1000).sum();
+        let found = predict(&machine, &workload, Options::default()).unwrap();
+        found.makespan.picoseconds() / 1000 - thought
+    };
+    // A call takes 1 us, its bytes another.
+    let (read, write) = (Direction::Read, Direction::Write);
+    let first = 2_000 + 10_000 + 2_000;
+    assert_eq!(time(&[(0, write)]), first, "nothing was before");
+    assert_eq!(time(&[(0, write), (0, write)]), first + 2_000);
+    assert_eq!(time(&[(0, write), (50, write)]), first + 2_000 + 12_000 / 2);
+    assert_eq!(time(&[(0, write), (100, read)]), first + 2_000 + 2_000 + 1_000);
+    assert_eq!(time(&[(0, write), (9_000, write)]), 2 * first);
+}
+
+#[test]
 fn files_that_memory_does_not_have_come_from_the_device() {
     let costs = "cold-reads = { request = \"50 us\", stream = \"0.25 GB/s\", bandwidth = \"0.5 GB/s\" }\n";
     let machine = shared_core(costs, "");
@@ -819,6 +847,44 @@ fn first_calls_and_collective_ones_take_what_was_measured_of_them() {
     // And for its 400 bytes of memory.
     let fresh = quick.replace("together", "fresh = \"1 MB/s\", together");
     assert_eq!(writes_together(&[], &fresh, [0, 0]), writes_together(&[], &quick, [0, 0]) + 400);
+}
+
+#[test]
+fn calls_of_all_ranks_take_longer_after_other_work() {
+    let quick = mpi_io(false, "0 s", ["0 s"; 5]);
+    let costs = |more: &str| quick.replace("ranks = 2", &format!("ranks = 1{more}"));
+    let time = |costs: &str, what: What, think_us: u64| {
+        let mut machine = shared_core("collective-waits = true\n", costs);
+        machine.nodes.cooling = Duration::from_picoseconds(1_000_000_000);
+        let mut workload = workload(vec![Vec::new()]);
+        let step = |think_us: u64| Step {
+            think: Duration::from_picoseconds(think_us * 1_000_000),
+            idle: Duration::ZERO,
+            what: what.clone(),
+        };
+        workload.programs = vec![vec![step(0), step(think_us)]];
+        let found = predict(&machine, &workload, Options::default()).unwrap();
+        found.makespan.picoseconds() / 1_000_000 - think_us
+    };
+    let view = What::SetView(HandleId(0), ViewId(0));
+    let views = costs("")
+        .replace("view = \"0 s\"", "first-view = \"100 us\", view = \"80 us\", view-again = \"20 us\"");
+    let longer = [0, 500, 1_000, 9_000].map(|think_us| time(&views, view.clone(), think_us) - 100);
+    assert_eq!(longer, [20, 20 + 60 / 2, 80, 80]);
+    // What the library takes longer in a write is that of one rank, whether it talks or not.
+    let write = What::Access {
+        handle: HandleId(0),
+        call: Call::MpiFileWrite,
+        direction: Direction::Write,
+        view: ViewId(0),
+        positions: 0..1000,
+        collective: false,
+    };
+    let writes = costs(", collective = \"50 us\", collective-again = \"10 us\"");
+    let longer = [0, 500, 1_000]
+        .map(|think_us| time(&writes, write.clone(), think_us) - time(&quick, write.clone(), think_us));
+    // The first write, of 42 us, is other work for the library.
+    assert_eq!(longer, [40 + 1, 40 + 21, 40 + 40]);
 }
 
 #[test]
