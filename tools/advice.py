@@ -21,7 +21,7 @@ from pathlib import Path
 
 from measured import page
 from tree import COLLAPSE, ROOT, run
-from truth import KERNELS, Lab, absolute, time_of, words
+from truth import KERNELS, Lab, absolute, memory_at_hand, time_of, words
 
 # Programs as the benches have them, smaller, and their ranks.
 KERNEL = ["--compute", 1, "--steps", 6]
@@ -62,7 +62,7 @@ def main():
         missing = [case for case in cases if case.place == place and not case.file.exists()]
         if not missing:
             continue
-        with Bench(place, arguments) as bench:
+        with memory_at_hand(), Bench(place, arguments) as bench:
             for case in missing:
                 if time.monotonic() > until:
                     print("time is up: the next run goes on from here")

@@ -203,7 +203,7 @@ def memory_at_hand():
         print(f"free memory goes back to the machine's host, and runs differ by that ({error})", flush=True)
     try:
         if balloons:
-            memory = bytearray(max(0, os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE - LEFT))
+            memory = bytearray(max(0, memory_left() - LEFT))
             memory[:: mmap.PAGESIZE] = b"x" * (len(memory) // mmap.PAGESIZE)
             del memory
         yield
@@ -211,6 +211,16 @@ def memory_at_hand():
         for balloon in balloons:
             with contextlib.suppress(OSError):
                 (BALLOONS / "bind").write_text(balloon)
+
+
+def memory_left():
+    """Bytes that may be taken: what is free, within the limit of this control group."""
+    free = os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE
+    group = Path("/sys/fs/cgroup") / Path("/proc/self/cgroup").read_text().split("::")[-1].strip().lstrip("/")
+    with contextlib.suppress(OSError, ValueError):
+        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        free = min(free, limit - used)
+    return free
 
 
 class Lab:

@@ -22,6 +22,9 @@ const PROBE: &str = include_str!("../c/probe.c");
 const MOST_A_PROCESSOR: u32 = 4;
 /// Of each job: a process opens its first file once.
 const RUNS: usize = 3;
+/// Of one whose runs are further apart than by this factor: something disturbed one or two of them.
+const RUNS_IF_DISTURBED: usize = 7;
+const FAR_APART: f64 = 1.5;
 
 /// Of an offset and a length in a list of pieces, as MPI libraries make them.
 const LISTED_PIECE_BYTES: u64 = 16;
@@ -29,8 +32,8 @@ const LISTED_PIECE_BYTES: u64 = 16;
 /// Above the numbers in the file, behind what is said of the machine itself.
 pub(crate) const HOW_MEASURED: &str = "\n\
     mpi-io: jobs with Pioscope's library (under the two-phase strategy) and the MPI's own. call: an 8-byte write beyond the\n\
-    kernel's. together: calls of all ranks one after the other, in the mean of ranks; the median of several. Where each rank has\n\
-    a core, they go through as much memory as the caches hold before an open, a close and a view.";
+    kernel's. together: calls of all ranks, in the mean of ranks; the median of several: after they went through other\n\
+    memory for 10 ms, and, as …-again, right behind another. Ranks that share cores make them one after the other.";
 
 /// How a job is started.
 pub(crate) struct Launch {
@@ -70,7 +73,7 @@ pub(crate) fn launches(given: &[OsString], cores: u32) -> Result<Vec<Launch>> {
     }
 }
 
-/// Starts jobs, and tells a machine's description what MPI-IO costs there. Files are in `folder`, or on the servers of
+/// Starts jobs of one MPI, and tells a machine's description what MPI-IO costs there. Files are in `folder`, or on the servers of
 /// `store`. Tells `progress` what is being measured.
 ///
 /// # Errors
@@ -83,23 +86,23 @@ pub(crate) fn measure(
     store: Option<&Path>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<()> {
+    let Some(first) = launches.first() else { return Ok(()) };
     let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
     let traces = benchmark::folder_for_traces(machine, folder)?;
     // Small calls to files that are far away say nothing of what the library adds to them. A node's folders may be others than
     // those here: it makes a file of this name.
     let is_far = store.is_some() || matches!(machine.storage, Storage::Shared(_));
     let near = is_far.then(|| env::temp_dir().join(format!("pioscope-calibrate-{}", std::process::id())));
-    let library = launches
-        .first()
-        .and_then(|launch| own_way::note(Library::of_compiler(&launch.mpicc).as_ref(), &launch.words));
+    let library = own_way::note(Library::of_compiler(&first.mpicc).as_ref(), &first.words);
     // On the way to servers, what the MPI's own calls take may be known: it knows no servers.
     let known = machine.mpi_io.take().filter(|known| store.is_some() && known.library == library);
     let own = known.map(|known| known.own).unwrap_or_default();
     let mut costs = MpiIo { library, own, ..MpiIo::default() };
+    let probe = benchmark::compile(&first.mpicc, "probe", PROBE, work.path())?;
     for launch in launches {
         progress(&format!("opening, viewing and closing files under {}", launch.text()));
         let job = Job {
-            probe: benchmark::compile(&launch.mpicc, "probe", PROBE, work.path())?,
+            probe: &probe,
             launch: &launch.words,
             folder: work.path(),
             traces: traces.path(),
@@ -155,7 +158,7 @@ pub(crate) fn measure(
 
 /// How the probe is started.
 struct Job<'a> {
-    probe: PathBuf,
+    probe: &'a Path,
     launch: &'a [OsString],
     folder: &'a Path,
     traces: &'a Path,
@@ -169,7 +172,11 @@ struct Job<'a> {
 impl Job<'_> {
     /// What calls cost in it, with Pioscope's library or the MPI's own, which knows no servers.
     fn costs(&self, pioscope: bool, spreads: &mut Spreads) -> Result<Found> {
-        let found = (0..RUNS).map(|_| self.once(pioscope)).collect::<Result<Vec<_>>>()?;
+        let mut found = (0..RUNS).map(|_| self.once(pioscope)).collect::<Result<Vec<_>>>()?;
+        if is_disturbed(&found) {
+            let more = (RUNS..RUNS_IF_DISTURBED).map(|_| self.once(pioscope));
+            found.extend(more.collect::<Result<Vec<_>>>()?);
+        }
         note_spreads(spreads, if pioscope { "pioscope" } else { "own" }, &found);
         Ok(middle(&found))
     }
@@ -187,7 +194,7 @@ impl Job<'_> {
             None => self.folder.join("data").into_os_string(),
         };
         let mut command = self.launch.to_vec();
-        command.extend([self.probe.clone().into_os_string(), file, results.clone().into_os_string()]);
+        command.extend([self.probe.as_os_str().to_owned(), file, results.clone().into_os_string()]);
         command.extend(near.map(|near| near.as_os_str().to_owned()));
         let store = store.map(Path::to_owned);
         let how = || How { strategy: Strategy::TwoPhase, hints: Hints::default(), store, machine: None };
@@ -237,6 +244,16 @@ fn middle(found: &[Found]) -> Found {
         piece: of_all(|one| one.piece),
         together,
     }
+}
+
+/// Whether what takes most of a program's time was much longer in one run than in another.
+fn is_disturbed(found: &[Found]) -> bool {
+    let numbers: [Number; 3] =
+        [|one| one.open.after_work, |one| one.view.after_work, |one| one.collective.after_work];
+    numbers.iter().any(|number| {
+        let seconds = || found.iter().map(|one| number(&one.together).seconds());
+        seconds().fold(0.0, f64::max) > FAR_APART * seconds().fold(f64::INFINITY, f64::min)
+    })
 }
 
 /// A number of those of calls of all ranks.

@@ -26,8 +26,8 @@ const SAMPLES: &str = include_str!("../c/samples.c");
 /// What they are asked for.
 const KINDS: [&str; 4] = ["shared", "blocks", "small", "steps"];
 
-/// After so long no further run is begun: where files are far away, each takes long.
-const LONGEST: Duration = Duration::from_secs(45);
+/// After so long no further run is begun: the first programs tell most, and where files are far away, each takes long.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// Runs of one program that are further apart than by this factor are not believed.
 const FAR_APART: f64 = 1.25;
@@ -50,9 +50,10 @@ pub(crate) fn compare(
     let until = Instant::now() + LONGEST;
     // The first has one rank, which has nobody to work with.
     let launches = if launches.len() > 1 { &launches[1..] } else { launches };
-    for launch in launches {
-        let samples = benchmark::compile(&launch.mpicc, "samples", SAMPLES, work.path())?;
-        for kind in KINDS.into_iter().take_while(|_| Instant::now() < until) {
+    let Some(first) = launches.first() else { return Ok(pairs) };
+    let samples = benchmark::compile(&first.mpicc, "samples", SAMPLES, work.path())?;
+    for kind in KINDS {
+        for launch in launches.iter().take_while(|_| Instant::now() < until) {
             progress(&format!("comparing predictions with runs: {kind} under {}", launch.text()));
             let data = work.path().join("data");
             let mut command = launch.words.clone();

@@ -128,8 +128,8 @@ impl LibraryCosts {
             let open = repeated(&mut job, ["open", "open-again"])?;
             let close = repeated(&mut job, ["close", "close-again"])?;
             let view = repeated(&mut job, ["view", "view-again"])?;
-            let costs = Together {
-                ranks: 0,
+            together.push(Together {
+                ranks: job.number("ranks", least..=1 << 20)?,
                 first_open: job.duration("first-open", MOST)?,
                 open,
                 first_close: job.duration_or(close.after_work, "first-close", MOST)?,
@@ -142,8 +142,7 @@ impl LibraryCosts {
                     Repeated::default()
                 },
                 barrier: job.duration("barrier", MOST)?,
-            };
-            together.push(Together { ranks: job.number("ranks", least..=1 << 20)?, ..costs });
+            });
             job.finish()?;
         }
         section.finish()?;

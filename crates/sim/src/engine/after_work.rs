@@ -53,15 +53,15 @@ impl Engine<'_> {
         let What::Access { .. } = self.step(rank) else { return Duration::ZERO };
         // In what was measured is a write by the kernel.
         let kernel = self.machine.calls.after_work.as_ref().map_or(Duration::ZERO, |costs| costs.write.call);
-        let whole = less(longer(costs.of(1).collective), kernel);
+        let whole = less(longer_alone(costs), kernel);
         part_of(whole, self.processes[rank as usize].library_cooled(&self.machine.nodes))
     }
 
     /// What ranks that talk with each other take in all: the rest of what that takes longer after other work.
     pub(super) fn talking(&self, rank: u32, costs: &LibraryCosts, ranks: u32) -> Duration {
         let time = costs.of(ranks).collective;
-        let alone = less(longer(time), longer(costs.of(1).collective));
-        let part = part_of(alone, self.processes[rank as usize].library_cooled(&self.machine.nodes));
+        let rest = less(longer(time), longer_alone(costs));
+        let part = part_of(rest, self.processes[rank as usize].library_cooled(&self.machine.nodes));
         Duration::from_picoseconds(time.again.picoseconds() + part.picoseconds())
     }
 
@@ -76,6 +76,12 @@ impl Engine<'_> {
         };
         self.processes[rank as usize].in_library_at = Some(last);
     }
+}
+
+/// What one rank's takes longer, if that was measured.
+fn longer_alone(costs: &LibraryCosts) -> Duration {
+    let alone = costs.together.first().filter(|one| one.ranks == 1);
+    alone.map_or(Duration::ZERO, |one| longer(one.collective))
 }
 
 fn longer(time: Repeated) -> Duration {
