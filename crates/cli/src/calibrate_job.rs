@@ -22,7 +22,7 @@ const PROBE: &str = include_str!("../c/probe.c");
 const MOST_A_PROCESSOR: u32 = 4;
 /// Of each job: a process opens its first file once.
 const RUNS: usize = 3;
-/// Of one whose runs are further apart than by this factor: something disturbed one or two of them.
+/// Of one whose middle run is further from the least than by this factor: something disturbed two of three.
 const RUNS_IF_DISTURBED: usize = 7;
 const FAR_APART: f64 = 1.5;
 
@@ -246,13 +246,14 @@ fn middle(found: &[Found]) -> Found {
     }
 }
 
-/// Whether what takes most of a program's time was much longer in one run than in another.
+/// Whether what takes most of a program's time was much longer in the middle run than in the least.
 fn is_disturbed(found: &[Found]) -> bool {
     let numbers: [Number; 3] =
         [|one| one.open.after_work, |one| one.view.after_work, |one| one.collective.after_work];
     numbers.iter().any(|number| {
-        let seconds = || found.iter().map(|one| number(&one.together).seconds());
-        seconds().fold(0.0, f64::max) > FAR_APART * seconds().fold(f64::INFINITY, f64::min)
+        let mut seconds: Vec<f64> = found.iter().map(|one| number(&one.together).seconds()).collect();
+        seconds.sort_by(f64::total_cmp);
+        seconds[seconds.len() / 2] > FAR_APART * seconds[0]
     })
 }
 
