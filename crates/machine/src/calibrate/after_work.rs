@@ -27,9 +27,8 @@ const AGAIN: u64 = 2;
 pub(super) struct Calls {
     reads: BySize,
     writes: BySize,
-    /// Writes of [`MIDDLE`] bytes after a short and a long time.
+    /// Writes of [`MIDDLE`] bytes after a short time.
     short: Vec<f64>,
-    long: Vec<f64>,
 }
 
 impl Calls {
@@ -50,24 +49,22 @@ impl Calls {
             })?);
             self.writes.of(size).push(write_longer(LONG, &mut other, &file, &mut write_at, data)?);
         }
-        let data = &memory[..MIDDLE];
-        for (time, longer) in [(SHORT, &mut self.short), (LONG, &mut self.long)] {
-            longer.push(write_longer(time, &mut other, &file, &mut write_at, data)?);
-        }
+        self.short.push(write_longer(SHORT, &mut other, &file, &mut write_at, &memory[..MIDDLE])?);
         Ok(())
     }
 
     /// What all runs tell: after how long nothing is left, and what calls take longer then.
     pub(super) fn found(self, spreads: &mut Spreads) -> (quantity::Duration, AfterWork) {
-        let long = middle(self.long).max(f64::MIN_POSITIVE);
-        let part = (middle(self.short) / long).clamp(SHORT.as_secs_f64() / LONG.as_secs_f64(), 1.0);
-        let mut cost = |key: &str, calls: BySize| {
+        let mut middles = |key: &str, calls: BySize| -> Vec<(usize, f64)> {
             let middles = calls.middles(&format!("calls.after-work.{key}"), spreads);
             // Where a call is no slower, noise may make it quicker.
-            let middles: Vec<_> = middles.into_iter().map(|(size, longer)| (size, longer.max(0.0))).collect();
-            CallCost::through(&middles)
+            middles.into_iter().map(|(size, longer)| (size, longer.max(0.0))).collect()
         };
-        let after_work = AfterWork { read: cost("read", self.reads), write: cost("write", self.writes) };
+        let (reads, writes) = (middles("read", self.reads), middles("write", self.writes));
+        let long = writes.iter().find(|(size, _)| *size == MIDDLE).map_or(0.0, |(_, longer)| *longer);
+        let part = middle(self.short) / long.max(f64::MIN_POSITIVE);
+        let part = part.clamp(SHORT.as_secs_f64() / LONG.as_secs_f64(), 1.0);
+        let after_work = AfterWork { read: CallCost::through(&reads), write: CallCost::through(&writes) };
         (super::time(SHORT.as_secs_f64() / part), after_work)
     }
 }
