@@ -117,6 +117,20 @@ mod tests {
     }
 
     #[test]
+    fn other_bytes_take_room() {
+        let size = 64 * PAGE;
+        let left = |other| {
+            let mut caches = ProcessorCaches::default();
+            caches.touch(size, &read(0, 0, PAGE));
+            caches.displace(0, other);
+            caches.displace(1, size);
+            caches.touch(size, &read(0, 0, PAGE))
+        };
+        // The page itself, and the memory that it is read to.
+        assert_eq!([left(0), left(62 * PAGE), left(63 * PAGE)], [PAGE, PAGE, 0]);
+    }
+
+    #[test]
     fn small_pieces_find_the_page_that_one_before_them_brought() {
         let mut caches = ProcessorCaches::default();
         let found: u64 =
