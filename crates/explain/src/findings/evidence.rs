@@ -651,16 +651,14 @@ mod tests {
         )
     }
 
-    /// Events as a trace has them.
+    /// Events, at least one, as a trace has them.
     fn block(tables: &Tables, events: &[Event]) -> BlockEvents {
         let (mut bytes, mut block) = (Vec::new(), BlockEvents::default());
         let mut writer = TraceWriter::new(&mut bytes, tables.clone()).unwrap();
         events.iter().for_each(|event| writer.push(event).unwrap());
         writer.finish().unwrap();
         let trace = Trace::from_bytes(bytes, "trace").unwrap();
-        if !events.is_empty() {
-            trace.read_block(0, &mut block).unwrap();
-        }
+        trace.read_block(0, &mut block).unwrap();
         block
     }
 
@@ -676,6 +674,9 @@ mod tests {
             let mut start_ns = 0;
             for (mut events, all_plain) in blocks {
                 events.retain(|event| !all_plain || event.call != Call::Stat && (event.call != Call::Close || event.result == 0));
+                if events.is_empty() {
+                    continue;
+                }
                 for event in &mut events {
                     start_ns += event.think_ns / 100;
                     event.start_ns = start_ns;
