@@ -140,16 +140,16 @@ pub(crate) fn measure(
         // A close makes durable what was written.
         Storage::Striped { open, close, .. } if store.is_some() => {
             let sync = machine.calls.sync.as_ref().map_or(Duration::ZERO, |sync| sync.of(CLOSED_BYTES));
-            (*open, Duration::from_picoseconds(close.picoseconds().saturating_add(sync.picoseconds())))
+            (*open, close.saturating_add(sync))
         }
         Storage::Shared(files) => (files.open, files.close),
         _ => (Duration::ZERO, Duration::ZERO),
     };
     let own = if store.is_none() { &mut costs.own.together[..] } else { &mut [] };
     for together in costs.pioscope.together.iter_mut().chain(own) {
-        together.first_open = less(together.first_open, open);
+        together.first_open = together.first_open.saturating_sub(open);
         together.open = less_repeated(together.open, open);
-        together.first_close = less(together.first_close, close);
+        together.first_close = together.first_close.saturating_sub(close);
         together.close = less_repeated(together.close, close);
     }
     machine.mpi_io = Some(costs);
@@ -283,12 +283,8 @@ fn note_spreads(spreads: &mut Spreads, library: &str, found: &[Found]) {
     }
 }
 
-fn less(time: Duration, part: Duration) -> Duration {
-    Duration::from_picoseconds(time.picoseconds().saturating_sub(part.picoseconds()))
-}
-
 fn less_repeated(time: Repeated, part: Duration) -> Repeated {
-    Repeated { after_work: less(time.after_work, part), again: less(time.again, part) }
+    Repeated { after_work: time.after_work.saturating_sub(part), again: time.again.saturating_sub(part) }
 }
 
 fn half(time: Duration) -> Duration {
@@ -339,7 +335,8 @@ fn read(text: &str, lists: Option<Bandwidth>) -> Result<Found> {
     // What the lists of other nodes take on the link of that rank's node is the network's.
     let listed = (all - all.min(u64::from(ranks))) * pieces * LISTED_PIECE_BYTES;
     let passing = lists.map_or(Duration::ZERO, |link| link.time_of(listed));
-    let piece = Duration::from_picoseconds(less(time("pieces")?, passing).picoseconds() / handled.max(1));
+    let piece =
+        Duration::from_picoseconds(time("pieces")?.saturating_sub(passing).picoseconds() / handled.max(1));
     Ok(Found { call, fresh, piece, together })
 }
 

@@ -135,10 +135,9 @@ pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description:
     ]
     .into_iter()
     .for_each(|key| spreads.forget(key));
-    let [write, read] = [&write, &read].map(|requests| requests.of_server(link.as_ref())).map(|service| {
-        let request = service.request.picoseconds().saturating_sub(change.picoseconds());
-        Service { request: Duration::from_picoseconds(request), ..service }
-    });
+    let [write, read] = [&write, &read]
+        .map(|requests| requests.of_server(link.as_ref()))
+        .map(|service| Service { request: service.request.saturating_sub(change), ..service });
     machine.source.push_str(&format!(", on {} servers of a store", store.servers()));
     machine.storage = Storage::Striped {
         io: IoNodes {

@@ -47,8 +47,7 @@ impl Factor {
         let before = cost.call;
         self.time(&mut cost.call);
         for (_, time) in &mut cost.sizes {
-            let bytes = time.picoseconds().saturating_sub(before.picoseconds());
-            *time = Duration::from_picoseconds(bytes.saturating_add(cost.call.picoseconds()));
+            *time = time.saturating_sub(before).saturating_add(cost.call);
         }
     }
 
@@ -56,10 +55,9 @@ impl Factor {
     fn bytes(self, cost: &mut CallCost) {
         self.rate(&mut cost.bandwidth);
         for (_, time) in &mut cost.sizes {
-            let mut bytes =
-                Duration::from_picoseconds(time.picoseconds().saturating_sub(cost.call.picoseconds()));
+            let mut bytes = time.saturating_sub(cost.call);
             self.time(&mut bytes);
-            *time = Duration::from_picoseconds(bytes.picoseconds().saturating_add(cost.call.picoseconds()));
+            *time = bytes.saturating_add(cost.call);
         }
     }
 

@@ -320,7 +320,7 @@ pub struct CallCost {
 impl CallCost {
     /// What a call with so many bytes takes.
     pub fn of(&self, bytes: u64) -> Duration {
-        Duration::from_picoseconds(self.call.picoseconds().saturating_add(self.moving(bytes).picoseconds()))
+        self.call.saturating_add(self.moving(bytes))
     }
 
     /// What so many bytes take, beyond the call.

@@ -60,6 +60,24 @@ impl Duration {
         self.picoseconds as f64 / PICOSECONDS_PER_SECOND as f64
     }
 
+    /// Both together; the longest there is if they are longer.
+    #[must_use]
+    pub const fn saturating_add(self, other: Duration) -> Duration {
+        Duration { picoseconds: self.picoseconds.saturating_add(other.picoseconds) }
+    }
+
+    /// What is left without the other; nothing if that is longer.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Duration) -> Duration {
+        Duration { picoseconds: self.picoseconds.saturating_sub(other.picoseconds) }
+    }
+
+    /// So many times as long; the longest there is if that is longer.
+    #[must_use]
+    pub const fn saturating_mul(self, times: u64) -> Duration {
+        Duration { picoseconds: self.picoseconds.saturating_mul(times) }
+    }
+
     /// So far on the way to another: of 0 to 1.
     pub(crate) fn towards(self, other: Duration, part: f64) -> Duration {
         let (low, high) = (self.picoseconds as f64, other.picoseconds as f64);

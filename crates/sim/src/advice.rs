@@ -115,11 +115,8 @@ struct Rewriting {
 impl Rewriting {
     /// What lies before a call of the program that is rewritten.
     fn before(&mut self, step: &Step) {
-        let sum = |one: Duration, other: Duration| {
-            Duration::from_picoseconds(one.picoseconds().saturating_add(other.picoseconds()))
-        };
-        self.think = sum(self.think, step.think);
-        self.idle = sum(self.idle, step.idle);
+        self.think = self.think.saturating_add(step.think);
+        self.idle = self.idle.saturating_add(step.idle);
     }
 
     fn call(&mut self, what: What) {

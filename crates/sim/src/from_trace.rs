@@ -354,8 +354,7 @@ impl<'t> Reader<'t> {
             Some(used_ns) => self.used_ns[rank] = self.used_ns[rank].saturating_add(used_ns),
             None => {
                 let untold = &mut self.workload.untold_waits;
-                let sum = untold.picoseconds().saturating_add(time(event.elapsed_ns).picoseconds());
-                *untold = Duration::from_picoseconds(sum);
+                *untold = untold.saturating_add(time(event.elapsed_ns));
             }
         }
     }

@@ -144,9 +144,7 @@ impl Tally {
     pub(crate) fn count(&mut self, call: Call, bytes: u64, time: Duration) {
         let op = call.op();
         let total = self.totals.entry(op).or_insert_with(|| OperationTotal::nothing(op));
-        let add = |sum: &mut Duration| {
-            *sum = Duration::from_picoseconds(sum.picoseconds().saturating_add(time.picoseconds()));
-        };
+        let add = |sum: &mut Duration| *sum = sum.saturating_add(time);
         match call {
             Call::StrategyAcknowledge => {
                 total.acknowledgements += 1;
@@ -166,8 +164,7 @@ impl Tally {
             return;
         }
         let time = self.calls.entry((event.call, !event.is_physical())).or_default();
-        let elapsed_ps = event.elapsed_ns.saturating_mul(1000);
-        *time = Duration::from_picoseconds(time.picoseconds().saturating_add(elapsed_ps));
+        *time = time.saturating_add(Duration::from_picoseconds(event.elapsed_ns.saturating_mul(1000)));
     }
 
     /// Requests of these sizes that were made at the same time, and took so long together.

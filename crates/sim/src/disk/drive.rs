@@ -157,7 +157,8 @@ impl DriveModel {
             }
             self.read_ahead(segment, request);
         }
-        let sent = start + overheads.data_preparation + times(self.drive.bus_block.read, request.blocks);
+        let sent =
+            start + overheads.data_preparation + self.drive.bus_block.read.saturating_mul(request.blocks);
         Served { done: sent + overheads.read_completion, outcome: Outcome::Hit }
     }
 
@@ -226,7 +227,7 @@ impl DriveModel {
         if !buffer.caches {
             self.segments.clear(segment);
         }
-        let received = start + times(supply.block, blocks);
+        let received = start + supply.block.saturating_mul(blocks);
         if buffer.fast_writes && blocks <= self.segments.size() {
             self.background = Background::WriteOut { segment };
             return Served { done: received + overheads.write_completion, outcome: Outcome::Hit };
@@ -290,9 +291,9 @@ impl DriveModel {
             let run = self.geometry.run(block, end - block);
             let mut pass = self.arm.pass(self.arm.free, &run, direction, moves && block == begin);
             if let Some(supply) = supply {
-                let last = supply.start + times(supply.block, block + run.blocks - begin);
+                let last = supply.start + supply.block.saturating_mul(block + run.blocks - begin);
                 let lead = pass.length(run.blocks - 1).picoseconds();
-                let first = supply.start + times(supply.block, block + 1 - begin);
+                let first = supply.start + supply.block.saturating_mul(block + 1 - begin);
                 pass = pass.not_before(first.max(Time(last.0.saturating_sub(lead))).max(supply.least));
             }
             self.arm.track = run.track;
@@ -337,9 +338,9 @@ impl DriveModel {
     /// When the last block is over the bus, if it begins at `start` with so many that it held: then each as it is there.
     fn send(&self, start: Time, held: u64) -> Time {
         let bus = self.drive.bus_block.read;
-        self.passes.iter().fold(start + times(bus, held), |sent, pass| {
+        self.passes.iter().fold(start + bus.saturating_mul(held), |sent, pass| {
             // Blocks come evenly: either the first of them or the last is the one that is waited for.
-            let steady = sent.max(pass.passed(1)) + times(bus, pass.blocks);
+            let steady = sent.max(pass.passed(1)) + bus.saturating_mul(pass.blocks);
             steady.max(pass.end() + bus)
         })
     }
@@ -359,8 +360,4 @@ impl DriveModel {
     fn after(&self) -> usize {
         usize::from(self.last == Direction::Write)
     }
-}
-
-fn times(duration: Duration, count: u64) -> Duration {
-    Duration::from_picoseconds(duration.picoseconds().saturating_mul(count))
 }

@@ -131,8 +131,7 @@ impl Station {
             // What the channel needs more than the surface is not hidden behind it.
             let done = surface.max(now + channel.time_of(bytes));
             *serving += 1;
-            let time = done.since(now).picoseconds();
-            self.busy = Duration::from_picoseconds(self.busy.picoseconds().saturating_add(time));
+            self.busy = self.busy.saturating_add(done.since(now));
             out.later.push((done, StationEvent::Served(number)));
         }
     }

@@ -53,16 +53,16 @@ impl Engine<'_> {
         let What::Access { .. } = self.step(rank) else { return Duration::ZERO };
         // In what was measured is a write by the kernel.
         let kernel = self.machine.calls.after_work.as_ref().map_or(Duration::ZERO, |costs| costs.write.call);
-        let whole = less(longer_alone(costs), kernel);
+        let whole = longer_alone(costs).saturating_sub(kernel);
         part_of(whole, self.processes[rank as usize].library_cooled(&self.machine.nodes))
     }
 
     /// What ranks that talk with each other take in all: the rest of what that takes longer after other work.
     pub(super) fn talking(&self, rank: u32, costs: &LibraryCosts, ranks: u32) -> Duration {
         let time = costs.of(ranks).collective;
-        let rest = less(longer(time), longer_alone(costs));
+        let rest = longer(time).saturating_sub(longer_alone(costs));
         let part = part_of(rest, self.processes[rank as usize].library_cooled(&self.machine.nodes));
-        Duration::from_picoseconds(time.again.picoseconds() + part.picoseconds())
+        time.again.saturating_add(part)
     }
 
     /// A rank's call is over: the library was at work last now, or, if its data took a while, before.
@@ -85,11 +85,7 @@ fn longer_alone(costs: &LibraryCosts) -> Duration {
 }
 
 fn longer(time: Repeated) -> Duration {
-    less(time.after_work, time.again)
-}
-
-fn less(time: Duration, part: Duration) -> Duration {
-    Duration::from_picoseconds(time.picoseconds().saturating_sub(part.picoseconds()))
+    time.after_work.saturating_sub(time.again)
 }
 
 fn part_of(time: Duration, part: f64) -> Duration {

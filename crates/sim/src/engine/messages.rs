@@ -35,9 +35,8 @@ impl Engine<'_> {
 
     /// Keeps the sender's core busy, `extra` included; then the message goes off.
     pub(super) fn send(&mut self, rank: u32, delivery: Delivery, extra: Duration) {
-        let cost = self.machine.messages.send.picoseconds().saturating_add(extra.picoseconds());
         let id = self.deliveries.insert(Some(delivery));
-        self.compute(rank, Duration::from_picoseconds(cost), Then::Depart(id));
+        self.compute(rank, self.machine.messages.send.saturating_add(extra), Then::Depart(id));
     }
 
     pub(super) fn depart(&mut self, id: u32) {
@@ -96,8 +95,7 @@ impl Engine<'_> {
             None if is_local => self.copy_time(delivery.bytes, 1),
             None => Duration::ZERO,
         };
-        let sum = self.machine.messages.receive.picoseconds().saturating_add(copy.picoseconds());
-        Duration::from_picoseconds(sum)
+        self.machine.messages.receive.saturating_add(copy)
     }
 
     /// A message event begins, and the one before it ends.

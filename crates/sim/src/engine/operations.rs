@@ -343,8 +343,7 @@ impl Engine<'_> {
 
 /// How long a processor takes to move pieces.
 pub(super) fn time_to_copy(copy: &pio_machine::Copy, bytes: u64, pieces: u64) -> Duration {
-    let moving = copy.bandwidth.time_of(bytes).picoseconds();
-    Duration::from_picoseconds(moving.saturating_add(copy.piece.picoseconds().saturating_mul(pieces)))
+    copy.bandwidth.time_of(bytes).saturating_add(copy.piece.saturating_mul(pieces))
 }
 
 fn call_of(message: &Message) -> Call {

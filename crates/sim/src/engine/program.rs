@@ -131,7 +131,7 @@ impl<'a> Engine<'a> {
         let ranks = group.map_or(1, |group| self.workload.groups[group as usize].len());
         let levels = ranks.next_power_of_two().trailing_zeros().max(1);
         let times = if self.machine.calls.by_levels { u64::from(levels) } else { 1 };
-        Duration::from_picoseconds(cost.picoseconds().saturating_mul(times))
+        cost.saturating_mul(times)
     }
 
     fn is_first_with(&self, handle: HandleId, rank: u32) -> bool {

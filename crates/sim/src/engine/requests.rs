@@ -132,9 +132,9 @@ impl Engine<'_> {
             self.analysis_time(rank, direction),
         ]
         .iter()
-        .fold(0_u64, |sum, part| sum.saturating_add(part.picoseconds()));
-        self.processes[rank as usize].called_at = Some(self.now + Duration::from_picoseconds(cost));
-        self.compute(rank, Duration::from_picoseconds(cost), Then::Issue);
+        .fold(Duration::ZERO, |sum, part| sum.saturating_add(*part));
+        self.processes[rank as usize].called_at = Some(self.now + cost);
+        self.compute(rank, cost, Then::Issue);
     }
 
     /// What the bytes of a request take, if they do so long where the processor's cache holds none of them.
@@ -158,8 +158,8 @@ impl Engine<'_> {
             Direction::Write => costs.write,
         };
         let of_held = moving.picoseconds() as u128 * u128::from(held) / u128::from(bytes.max(1));
-        let saved = (of_held as u64).saturating_sub(rate.time_of(held).picoseconds());
-        Duration::from_picoseconds(moving.picoseconds() - saved)
+        let saved = Duration::from_picoseconds(of_held as u64).saturating_sub(rate.time_of(held));
+        moving.saturating_sub(saved)
     }
 
     /// What a write of new pages takes longer because they are in several folios.
@@ -172,7 +172,7 @@ impl Engine<'_> {
         // The first pages and the last may be there.
         let begin = if new < bytes { offset.next_multiple_of(PAGE) } else { offset };
         let more = pages::folios(begin, new.min(bytes)).saturating_sub(new.div_ceil(pages::LARGEST_FOLIO));
-        Duration::from_picoseconds(cost.picoseconds().saturating_mul(more))
+        cost.saturating_mul(more)
     }
 
     /// What so many bytes of a request take longer for where its memory is. Nobody recorded that; large memory is where most C
@@ -522,9 +522,7 @@ impl Engine<'_> {
             Storage::Local { .. } | Storage::Shared(_) | Storage::Parallel(_) => return self.end(rank, 0),
         };
         let service = match self.step(rank) {
-            What::Open(handle) if self.makes_file(rank, *handle) => {
-                Duration::from_picoseconds(open.picoseconds().saturating_add(create.picoseconds()))
-            }
+            What::Open(handle) if self.makes_file(rank, *handle) => open.saturating_add(create),
             What::Open(_) => open,
             What::Resize(..) => resize,
             _ => close,
@@ -561,15 +559,13 @@ impl Engine<'_> {
         file.dirty = Pages::default();
         file.begun.retain(|_, begun| *begun > self.now);
         if let Storage::Shared(costs) = &self.machine.storage {
-            let moving = costs.sync.bandwidth.time_of(bytes).picoseconds();
-            let time = Duration::from_picoseconds(costs.sync.request.picoseconds().saturating_add(moving));
+            let time = costs.sync.request.saturating_add(costs.sync.bandwidth.time_of(bytes));
             return self.ask_shared(rank, time, Then::End);
         }
         let bytes = self.not_on_device(rank, bytes);
         let cost = self.machine.calls.sync.as_ref().filter(|_| bytes > 0);
         let moving = cost.map_or(Duration::ZERO, |cost| cost.of(bytes));
-        let time =
-            Duration::from_picoseconds(moving.picoseconds().saturating_add(self.time_to_sum(unsummed)));
+        let time = moving.saturating_add(self.time_to_sum(unsummed));
         self.processes[rank as usize].then = if closes { Then::Directory } else { Then::End };
         self.events.add(self.now + time, Happening::Resume(rank));
     }

@@ -74,7 +74,7 @@ impl Engine<'_> {
             Direction::Write => costs.write,
         };
         let pieces = access.view.pieces(access.positions.clone());
-        Duration::from_picoseconds(piece.picoseconds().saturating_mul(pieces))
+        piece.saturating_mul(pieces)
     }
 
     /// A server's processor moves pieces to or from their places: when it is done.
@@ -103,8 +103,7 @@ impl Engine<'_> {
         // Of these, those to new pages; where they end, a page has other bytes, too.
         let share = u128::from(writes) * u128::from(part.new_bytes) / u128::from(part.bytes.max(1));
         let to_new = u64::try_from(share).unwrap_or(writes).clamp(1, writes);
-        let each = cost.of(part.new_bytes / to_new).picoseconds();
-        Duration::from_picoseconds(each.saturating_mul(to_new))
+        cost.of(part.new_bytes / to_new).saturating_mul(to_new)
     }
 
     fn piece_costs(&self) -> Option<&Pieces> {

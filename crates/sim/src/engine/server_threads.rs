@@ -23,7 +23,7 @@ impl Engine<'_> {
         let io = self.machine.storage.io_nodes().filter(|_| changes);
         let change = io.map_or(Duration::ZERO, |io| io.change);
         let bytes = if alone { Duration::ZERO } else { self.time_for_bytes(part) };
-        self.keep_busy(thread, sum([self.time_for_request(part), change, bytes]));
+        self.keep_busy(thread, self.time_for_request(part).saturating_add(change).saturating_add(bytes));
     }
 
     /// A server's thread has done what it was to do, and goes on to the next.
@@ -33,7 +33,7 @@ impl Engine<'_> {
             Next::Write(part) => return self.keep_busy(thread, self.time_for_bytes(&part)),
             Next::Wait => return,
             Next::End { woken: Some((waiting, part)) } => {
-                self.keep_busy(waiting, sum([self.machine.nodes.wake, self.time_for_bytes(&part)]));
+                self.keep_busy(waiting, self.machine.nodes.wake.saturating_add(self.time_for_bytes(&part)));
             }
             Next::End { woken: None } => {}
         }
@@ -57,10 +57,7 @@ impl Engine<'_> {
         let Storage::Striped { read, write, .. } = &self.machine.storage else { return Duration::ZERO };
         let service = if part.direction == Direction::Read { read } else { write };
         let pieces = if part.pieces > 0 { self.time_to_place(part) } else { Duration::ZERO };
-        sum([service.bandwidth.time_of(part.bytes), pieces, self.time_for_new_pages(part)])
+        let moving = service.bandwidth.time_of(part.bytes);
+        moving.saturating_add(pieces).saturating_add(self.time_for_new_pages(part))
     }
-}
-
-fn sum<const COUNT: usize>(times: [Duration; COUNT]) -> Duration {
-    Duration::from_picoseconds(times.iter().fold(0, |sum, time| time.picoseconds().saturating_add(sum)))
 }

@@ -68,8 +68,8 @@ impl Engine<'_> {
         let Storage::Shared(costs) = &self.machine.storage else { return None };
         Some(match self.step(rank) {
             What::Open(handle) => {
-                let create = if self.makes_file(rank, *handle) { costs.create.picoseconds() } else { 0 };
-                Duration::from_picoseconds(costs.open.picoseconds().saturating_add(create))
+                let create = if self.makes_file(rank, *handle) { costs.create } else { Duration::ZERO };
+                costs.open.saturating_add(create)
             }
             What::Resize(..) => costs.resize,
             _ => costs.close,

@@ -27,7 +27,7 @@ impl Queue {
     pub fn serve(&mut self, now: Time, service: Duration) -> (Time, Time) {
         let begin = self.free.max(now);
         self.free = begin + service;
-        self.busy = Duration::from_picoseconds(self.busy.picoseconds().saturating_add(service.picoseconds()));
+        self.busy = self.busy.saturating_add(service);
         (begin, self.free)
     }
 }

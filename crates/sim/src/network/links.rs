@@ -47,7 +47,7 @@ impl Links {
 
     /// Time of the first byte from node to node.
     fn latency(&self, from: u32, to: u32) -> Duration {
-        Duration::from_picoseconds(self.latency.picoseconds().saturating_mul(self.distance.links(from, to)))
+        self.latency.saturating_mul(self.distance.links(from, to))
     }
 
     fn handle(&mut self, now: Time, happening: Happening, delivered: &mut Vec<Delivery>) {

@@ -69,10 +69,7 @@ impl ParallelFiles {
     fn metadata_time(&self, rank: u32) -> Duration {
         let costs = &self.costs.metadata;
         match self.operations.get(&rank).map(|operation| &operation.wanted) {
-            Some(Wanted::Open { makes: true }) => {
-                let sum = costs.open.picoseconds().saturating_add(costs.create.picoseconds());
-                Duration::from_picoseconds(sum)
-            }
+            Some(Wanted::Open { makes: true }) => costs.open.saturating_add(costs.create),
             Some(Wanted::Open { makes: false }) => costs.open,
             Some(Wanted::Close) => costs.close,
             Some(Wanted::Resize) => costs.resize,

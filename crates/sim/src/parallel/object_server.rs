@@ -153,8 +153,7 @@ fn pass(queue: &mut Queue, link: Option<Bandwidth>, now: Time, bytes: u64) -> Ti
 
 /// How long a request keeps a device busy.
 fn time_of(service: &Service, bytes: u64) -> Duration {
-    let moving = service.bandwidth.time_of(bytes).picoseconds();
-    Duration::from_picoseconds(service.request.picoseconds().saturating_add(moving))
+    service.request.saturating_add(service.bandwidth.time_of(bytes))
 }
 
 #[cfg(test)]

@@ -91,11 +91,7 @@ fn with_calls(program: Vec<Step>, known: &[&Named]) -> Vec<Step> {
             let taken;
             (step.idle, taken) = less(step.idle, named.elapsed);
             // Where nobody recorded what is which, all of it is processor time.
-            step.think = less(
-                step.think,
-                Duration::from_picoseconds(named.elapsed.picoseconds() - taken.picoseconds()),
-            )
-            .0;
+            step.think = step.think.saturating_sub(named.elapsed.saturating_sub(taken));
             steps.push(Step { think, idle, what: What::Name { call: named.call, file: named.file } });
         }
         steps.push(step);
@@ -112,7 +108,7 @@ fn with_calls(program: Vec<Step>, known: &[&Named]) -> Vec<Step> {
 /// What is left of a time, and what was taken from it.
 fn less(time: Duration, wanted: Duration) -> (Duration, Duration) {
     let taken = time.min(wanted);
-    (Duration::from_picoseconds(time.picoseconds() - taken.picoseconds()), taken)
+    (time.saturating_sub(taken), taken)
 }
 
 #[cfg(test)]

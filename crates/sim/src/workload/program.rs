@@ -62,7 +62,7 @@ impl Programs {
     /// A rank computes for so long, beyond what it has to already.
     pub(super) fn think(&mut self, rank: u32, time: Duration) {
         let think = &mut self.think[rank as usize];
-        *think = Duration::from_picoseconds(think.picoseconds().saturating_add(time.picoseconds()));
+        *think = think.saturating_add(time);
     }
 
     /// All ranks compute for so long.

@@ -30,12 +30,11 @@ pub(super) struct BurstRegion {
 
 impl BurstRegion {
     pub(super) fn new(flash: &Flash, burst: Burst) -> BurstRegion {
-        let emptying = flash.read.picoseconds().saturating_add(flash.program.picoseconds());
         BurstRegion {
             room: burst.size / flash.stripe_page(),
             held: vec![VecDeque::new(); flash.all_dies() as usize],
             idle: burst.idle,
-            emptying: Duration::from_picoseconds(emptying.max(1)),
+            emptying: flash.read.saturating_add(flash.program).max(Duration::from_picoseconds(1)),
         }
     }
 

@@ -98,7 +98,7 @@ impl Dies {
 
     /// A die was busy for so long, when nobody looked.
     pub(super) fn was_busy(&mut self, time: Duration) {
-        self.busy = Duration::from_picoseconds(self.busy.picoseconds().saturating_add(time.picoseconds()));
+        self.busy = self.busy.saturating_add(time);
     }
 
     /// Bytes to or from the die of a page pass its channel. When they are over.
@@ -124,7 +124,7 @@ impl Dies {
             Job::Empty { left } => left,
             Job::Erase { .. } => self.flash.erase,
         };
-        self.busy = Duration::from_picoseconds(self.busy.picoseconds().saturating_add(time.picoseconds()));
+        self.busy = self.busy.saturating_add(time);
         later.push((now + time, FlashEvent::Die(number)));
     }
 }

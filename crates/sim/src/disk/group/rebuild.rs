@@ -82,7 +82,7 @@ impl Failures {
         let done = failed.strips;
         if done < strips {
             let begun = self.begun.unwrap_or(now);
-            let turn = begun + Duration::from_picoseconds(each.picoseconds().saturating_mul(done));
+            let turn = begun + each.saturating_mul(done);
             return Turn::At(turn.max(now));
         }
         if self.next().is_some() {

@@ -9,7 +9,7 @@
 use pio_machine::Duration;
 
 use super::Circuit;
-use super::costs::{BusCosts, times};
+use super::costs::BusCosts;
 use super::state::{Bus, Event, Flow, NONE, Priority, Way};
 use crate::kernel::Time;
 
@@ -47,7 +47,7 @@ impl Circuit {
         adapter.is_sending = true;
         let transactions = self.costs.transactions(self.packets[packet].payload);
         let begin = adapter.processor.max(now);
-        adapter.processor = begin + times(self.costs.transaction_out, transactions);
+        adapter.processor = begin + self.costs.transaction_out.saturating_mul(transactions);
         if begin == now {
             self.inject(now, packet);
         } else {
@@ -69,7 +69,7 @@ impl Circuit {
     pub(super) fn take_in(&mut self, now: Time, packet: u32) {
         let state = &mut self.packets[packet];
         let adapter = &mut self.adapters[state.to as usize];
-        let service = times(self.costs.transaction_in, self.costs.transactions(state.payload));
+        let service = self.costs.transaction_in.saturating_mul(self.costs.transactions(state.payload));
         adapter.processor = adapter.processor.max(now) + service;
         let stored = adapter.bus.carry(now, Way::In, state.payload, self.costs.bus.as_ref());
         state.taken_in = adapter.processor.max(stored);

@@ -74,7 +74,7 @@ impl Costs {
             partners: adapter.partners.clone(),
             bus: (adapter.memory == Memory::Main).then(bus),
             payload: packet.transaction * u64::from(packet.transactions),
-            buffer: times(flit_time, description.buffer / packet.flit),
+            buffer: flit_time.saturating_mul(description.buffer / packet.flit),
             flit: packet.flit,
             flit_time,
             transaction: packet.transaction,
@@ -91,10 +91,6 @@ impl Costs {
     /// How long a packet of so much data takes on a link.
     pub(super) fn body(&self, payload: u64) -> Duration {
         let overhead = self.packet_overhead + self.transactions(payload) * self.transaction_overhead;
-        times(self.flit_time, (payload + overhead).div_ceil(self.flit))
+        self.flit_time.saturating_mul((payload + overhead).div_ceil(self.flit))
     }
-}
-
-pub(super) fn times(duration: Duration, count: u64) -> Duration {
-    Duration::from_picoseconds(duration.picoseconds().saturating_mul(count))
 }

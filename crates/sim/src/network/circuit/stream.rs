@@ -12,7 +12,6 @@ use pio_machine::Duration;
 use crate::kernel::Time;
 
 use super::Circuit;
-use super::costs::times;
 use super::state::Event;
 
 impl Circuit {
@@ -20,25 +19,25 @@ impl Circuit {
     pub(super) fn goes_on(&mut self, now: Time, packet: u32) {
         let state = &mut self.packets[packet];
         let links = state.path.len() as u64;
-        let room = times(self.costs.buffer, links);
-        let whole = sum(state.body, self.costs.gap);
-        let until_now = sum(state.sent, now.since(state.since)).min(whole);
+        let room = self.costs.buffer.saturating_mul(links);
+        let whole = state.body.saturating_add(self.costs.gap);
+        let until_now = state.sent.saturating_add(now.since(state.since)).min(whole);
         // What had left before cannot have been more than the room for it.
         state.sent = if room >= state.body { until_now } else { until_now.min(room) };
         state.since = now;
-        let fits = times(self.costs.buffer, links + 1) >= state.body;
+        let fits = self.costs.buffer.saturating_mul(links + 1) >= state.body;
         if fits && !state.will_leave {
             state.will_leave = true;
-            let rest = difference(whole, state.sent);
+            let rest = whole.saturating_sub(state.sent);
             self.events.add(now + rest, Event::Left { packet, schedule: state.left_schedule });
         }
     }
 
     /// The head of a packet is at its destination: the circuit is complete, and the body flows.
     pub(super) fn at_node(&mut self, now: Time, packet: u32) {
-        let whole = sum(self.packets[packet].body, self.costs.gap);
+        let whole = self.packets[packet].body.saturating_add(self.costs.gap);
         let state = &mut self.packets[packet];
-        state.sent = sum(state.sent, now.since(state.since)).min(whole);
+        state.sent = state.sent.saturating_add(now.since(state.since)).min(whole);
         state.since = now;
         let slot = state.message;
         self.messages[slot].first_byte = self.messages[slot].first_byte.min(now);
@@ -125,43 +124,35 @@ impl Circuit {
 
     /// Notes how far a body that flows has come.
     fn settle(&mut self, now: Time, packet: u32) {
-        let whole = sum(self.packets[packet].body, self.costs.gap);
+        let whole = self.packets[packet].body.saturating_add(self.costs.gap);
         let state = &mut self.packets[packet];
         let progress = now.since(state.since).picoseconds() / u64::from(state.slowness);
         let progress = Duration::from_picoseconds(progress);
-        state.sent = sum(state.sent, progress).min(whole);
-        state.arrived = sum(state.arrived, progress).min(state.body);
+        state.sent = state.sent.saturating_add(progress).min(whole);
+        state.arrived = state.arrived.saturating_add(progress).min(state.body);
         state.since = now;
     }
 
     fn schedule_tail(&mut self, now: Time, packet: u32) {
         let state = &mut self.packets[packet];
         state.tail_schedule = state.tail_schedule.wrapping_add(1);
-        let rest = times(difference(state.body, state.arrived), u64::from(state.slowness));
+        let rest = state.body.saturating_sub(state.arrived).saturating_mul(u64::from(state.slowness));
         self.events.add(now + rest, Event::Tail { packet, schedule: state.tail_schedule });
     }
 
     fn schedule_left(&mut self, now: Time, packet: u32) {
-        let whole = sum(self.packets[packet].body, self.costs.gap);
+        let whole = self.packets[packet].body.saturating_add(self.costs.gap);
         let state = &mut self.packets[packet];
         if state.has_left {
             return;
         }
         state.will_leave = true;
         state.left_schedule = state.left_schedule.wrapping_add(1);
-        let rest = times(difference(whole, state.sent), u64::from(state.slowness));
+        let rest = whole.saturating_sub(state.sent).saturating_mul(u64::from(state.slowness));
         self.events.add(now + rest, Event::Left { packet, schedule: state.left_schedule });
     }
 
     fn channel_at(&self, packet: u32, position: usize) -> u32 {
         self.channel_of(self.packets[packet].path[position])
     }
-}
-
-fn sum(one: Duration, other: Duration) -> Duration {
-    Duration::from_picoseconds(one.picoseconds() + other.picoseconds())
-}
-
-fn difference(one: Duration, other: Duration) -> Duration {
-    Duration::from_picoseconds(one.picoseconds() - other.picoseconds())
 }

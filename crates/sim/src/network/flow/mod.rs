@@ -104,7 +104,7 @@ impl FlowNetwork {
 
     fn start(&mut self, now: Time, message: MessageId, pair: (u32, u32), bytes: u64) {
         let hops = self.router.hops(pair.0, pair.1, |channel| self.sharing.load(channel));
-        let latency = times(self.latency, hops.length);
+        let latency = self.latency.saturating_mul(hops.length.into());
         if bytes == 0 {
             let arrival = now + latency;
             self.arriving.add(arrival, Delivery { message, first_byte: arrival, last_byte: arrival });
@@ -233,8 +233,4 @@ impl Model for FlowNetwork {
 
 fn bytes_per_picosecond(bandwidth: Bandwidth) -> f64 {
     bandwidth.bytes_per_second() as f64 / 1e12
-}
-
-fn times(duration: Duration, count: u32) -> Duration {
-    Duration::from_picoseconds(duration.picoseconds().saturating_mul(count.into()))
 }

@@ -79,7 +79,7 @@ impl Plan {
         match profile.class {
             Class::Required => {
                 let (first, last) = (part(profile.burst), part(profile.burst));
-                let computing = minus(minus(whole, first), last);
+                let computing = whole.saturating_sub(first).saturating_sub(last);
                 Plan {
                     names: vec!["state".to_owned()],
                     phases: vec![
@@ -99,7 +99,7 @@ impl Plan {
                     let time = share(whole, cycle, cycles);
                     let burst = Duration::from_seconds(time.seconds() * profile.burst);
                     let (reads, writes) = (part_of(reads, cycle, cycles), part_of(writes, cycle, cycles));
-                    Phase { reads, writes, burst, rest: minus(time, burst) }
+                    Phase { reads, writes, burst, rest: time.saturating_sub(burst) }
                 };
                 let all = pieces(data, write_bytes);
                 let files = u64::from(profile.files);
@@ -183,10 +183,6 @@ fn part_of(whole: u64, number: u64, parts: u64) -> u64 {
 
 fn share(whole: Duration, number: u64, parts: u64) -> Duration {
     Duration::from_picoseconds(part_of(whole.picoseconds(), number, parts))
-}
-
-fn minus(whole: Duration, part: Duration) -> Duration {
-    Duration::from_picoseconds(whole.picoseconds().saturating_sub(part.picoseconds()))
 }
 
 /// The workload of one process, as it is written.
