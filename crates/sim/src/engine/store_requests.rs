@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use pio_machine::Storage;
+use pio_machine::{Duration, Storage};
 use pio_plan::{Access, Direction};
 use pio_protocol::client::{
     self, CHUNK_BYTES, ClientSession, Exchange, MOST_STRIPS, Split, chunk_bytes, exchange,
@@ -117,11 +117,11 @@ impl Engine<'_> {
         }
     }
 
-    /// Picoseconds in which servers sum so many bytes.
-    pub(super) fn time_to_sum(&self, bytes: u64) -> u64 {
+    /// How long servers sum so many bytes.
+    pub(super) fn time_to_sum(&self, bytes: u64) -> Duration {
         match &self.machine.storage {
-            Storage::Striped { summing: Some(rate), .. } => rate.time_of(bytes).picoseconds(),
-            _ => 0,
+            Storage::Striped { summing: Some(rate), .. } => rate.time_of(bytes),
+            _ => Duration::ZERO,
         }
     }
 
