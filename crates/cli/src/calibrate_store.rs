@@ -15,6 +15,7 @@ use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
 use pio_store::transport::Transport;
 
 use crate::measured::processor_seconds;
+use crate::store;
 
 use crowd::{Client, Kind};
 
@@ -68,7 +69,7 @@ pub(crate) const HOW_MEASURED: &str = "\n\
 /// # Errors
 /// If a server cannot be reached, or does not do what it is asked.
 pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description: &Path) -> Result<()> {
-    let store = &Store::connect(description)?;
+    let store = &store::connect(description, None)?;
     let path = format!(".pioscope-calibrate-{}", std::process::id());
     let mode = Mode { create: true, exclusive: true };
     let shares_cores = are_here(description);

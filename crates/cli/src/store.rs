@@ -17,11 +17,12 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 use pio_report::Table;
 use pio_report::units::bytes;
-use pio_store::client::{Options, Stat, Store};
+use pio_store::client::{Options, Stat, Store, Unanswered};
 use pio_store::config::StoreDescription;
 
 use crate::flags::JsonFlag;
 use crate::json;
+use crate::output::note;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -37,9 +38,9 @@ pub(crate) struct Arguments {
     /// The store's description [default: what PIOSCOPE_STORE says]
     #[arg(long, value_name = "FILE", global = true)]
     store: Option<PathBuf>,
-    /// How long to try to reach a server, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..), global = true)]
-    timeout: u64,
+    /// How long to try to reach a server, in seconds [default: what PIOSCOPE_TIMEOUT says, or 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), global = true)]
+    timeout: Option<u64>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -77,8 +78,7 @@ enum Verb {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let description = description(arguments.store)?;
-    let options = Options { timeout: Duration::from_secs(arguments.timeout), ..Options::default() };
-    let store = Store::connect_with(&description, options)?;
+    let store = connect(&description, arguments.timeout.map(Duration::from_secs))?;
     match arguments.verb {
         Verb::Ls { prefixes, long, json } => list(&store, &prefixes, long, json)?,
         Verb::Stat { paths, json } => stat(&store, &paths, json)?,
@@ -88,6 +88,21 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Verb::Check(arguments) => return check::run(&store, &arguments),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A client of the store that a file describes, which says so when it has to wait for a server. Without a timeout, the environment's.
+///
+/// # Errors
+/// If the description or the environment is not as it should be.
+pub(crate) fn connect(description: &Path, timeout: Option<Duration>) -> Result<Store> {
+    let options = Options::from_environment()?;
+    let timeout = timeout.unwrap_or(options.timeout);
+    Ok(Store::connect_with(description, Options { timeout, waits: say_waiting, ..options })?)
+}
+
+fn say_waiting(server: &Unanswered<'_>) {
+    let Unanswered { server, address, error, left } = server;
+    note!("server {server} at {address} does not answer ({error}): tried for {} s more", left.as_secs());
 }
 
 /// Where the store's description is.

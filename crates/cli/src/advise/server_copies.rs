@@ -32,7 +32,7 @@ impl ServerCopies {
         let number = u64::from_le_bytes(random().context("no random numbers")?);
         let folder = format!(".pioscope-scratch-{number:016x}");
         let own = std::env::var_os(VARIABLE).unwrap_or_default().to_string_lossy().into_owned();
-        Ok(ServerCopies { store: Store::connect(description)?, folder, own, files: Vec::new() })
+        Ok(ServerCopies { store: store::connect(description, None)?, folder, own, files: Vec::new() })
     }
 
     /// The variable that puts a job's files there.

@@ -13,6 +13,7 @@ use pio_store::client::{Mode, Store, StoreFile, StripingHints};
 
 use super::{LARGE_BYTES, SMALL_APART, SMALL_BYTES, Took, middle};
 use crate::measured::processor_seconds;
+use crate::store;
 
 const MOST_CLIENTS: usize = 16;
 /// What lies before each round, and how often small and large requests are made.
@@ -150,7 +151,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn open(description: &Path, path: String) -> Result<Client> {
-        let store = Store::connect(description)?;
+        let store = store::connect(description, None)?;
         let file = store.open(&path, Mode { create: true, exclusive: true }, StripingHints::default())?;
         Ok(Client { store, file, path })
     }

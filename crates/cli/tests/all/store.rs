@@ -251,3 +251,19 @@ fn wrong_input_is_one_clear_line() {
     fs::write(scene.place.join("store/store.token"), format!("{:064x}\n", 1)).unwrap();
     scene.store(&["ls"]).fails_with("refused: another store, or another token");
 }
+
+#[test]
+fn who_is_waited_for_is_said() {
+    let mut scene = Scene::new();
+    scene.servers.kill();
+    let said = scene.store(&["ls", "--timeout", "2"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let lines: Vec<&str> = said.err.lines().collect();
+    let [waits, fails] = lines[..] else { panic!("{}", said.err) };
+    assert!(waits.contains("does not answer (Connection refused (os error 111)): tried for "), "{waits}");
+    assert!(fails.contains("did not answer within 2 s: Connection refused"), "{fails}");
+    // As long as the environment says, where nobody says something else.
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+    command.args(["store", "ls"]).env("PIOSCOPE_STORE", scene.place.join("store/store.toml"));
+    scene.place.run(command.env("PIOSCOPE_TIMEOUT", "1")).fails_with("did not answer within 1 s");
+}

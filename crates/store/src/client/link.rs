@@ -10,7 +10,7 @@ use pio_protocol::client::{Chunk, ClientSession, Direction, Heard, Retry};
 use pio_protocol::{Answer, Body, ClientId, Extents, FileRef, Reply, ReplyBody, Request};
 
 use super::memory::{GATHER_BYTES, Sink, Source};
-use super::options::Options;
+use super::options::{Options, Unanswered};
 use crate::auth::Token;
 use crate::error::StoreError;
 use crate::greet::{Greeted, greet};
@@ -18,6 +18,9 @@ use crate::transport::{Connection, Traffic, Transport};
 
 /// How long one attempt to connect may take: the next one may find a server that has started since.
 const CONNECTING: Duration = Duration::from_secs(5);
+
+/// Who waits longer for a server is told.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Who connects, and how.
 #[derive(Debug)]
@@ -233,7 +236,9 @@ impl ServerLink {
 
     /// Connects, and sends again what was not answered.
     fn recover(&mut self, payload: &Payload) -> Result<(), StoreError> {
+        let begun = Instant::now();
         self.retry.begin(self.start.elapsed());
+        let mut said = false;
         loop {
             let rejected = match self.reconnect(payload, self.retry.left(self.start.elapsed())) {
                 Ok(()) => return Ok(()),
@@ -247,10 +252,16 @@ impl ServerLink {
                     return Err(StoreError::Refused { server, address, reason });
                 }
             };
-            match self.retry.failed(self.start.elapsed()) {
-                Some(pause) => thread::sleep(pause),
-                None => return Err(self.unreachable(error)),
+            let Some(pause) = self.retry.failed(self.start.elapsed()) else {
+                return Err(self.unreachable(error));
+            };
+            if !said && begun.elapsed() >= PATIENCE {
+                said = true;
+                let (server, address) = (self.server, &*self.address);
+                let left = self.retry.left(self.start.elapsed());
+                (self.identity.options.waits)(&Unanswered { server, address, error: &error, left });
             }
+            thread::sleep(pause);
         }
     }
 

@@ -14,6 +14,6 @@ mod watch;
 
 pub use file::{Lock, StoreFile};
 pub use memory::{Layed, Sink, Source};
-pub use options::Options;
+pub use options::{Options, Unanswered};
 pub use store::{Checked, Mode, Stat, Store, StripingHints, Unreferenced};
 pub use watch::{Moved, Watch};

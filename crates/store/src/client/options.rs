@@ -1,5 +1,6 @@
 //! How a client behaves.
 
+use std::io;
 use std::time::Duration;
 
 use pio_protocol::client::CHUNK_BYTES;
@@ -8,7 +9,7 @@ use crate::error::StoreError;
 use crate::transport::Transport;
 
 /// How a client behaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How long to try to reach a server, or to wait for an answer, before giving an error.
     pub timeout: Duration,
@@ -19,11 +20,32 @@ pub struct Options {
     pub window: usize,
     /// Which transport; `None`: as `PIOSCOPE_TRANSPORT` says.
     pub transport: Option<Transport>,
+    /// Is told when a server cannot be reached for a second, and tried on: once, until it answers.
+    pub waits: fn(&Unanswered<'_>),
+}
+
+/// A server that does not answer, for now.
+#[derive(Debug)]
+pub struct Unanswered<'a> {
+    /// Its number in the store.
+    pub server: u32,
+    /// Where it is looked for.
+    pub address: &'a str,
+    /// What came of the last attempt.
+    pub error: &'a io::Error,
+    /// How long it is tried on.
+    pub left: Duration,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { timeout: Duration::from_secs(60), chunk_bytes: CHUNK_BYTES, window: 8, transport: None }
+        Options {
+            timeout: Duration::from_secs(60),
+            chunk_bytes: CHUNK_BYTES,
+            window: 8,
+            transport: None,
+            waits: |_| {},
+        }
     }
 }
 
