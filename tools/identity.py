@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tree import COLLAPSE, NOTHING_APPLIED, mpiexec, pioscope, run
 
+# Of files that are not on I/O servers.
+STRATEGIES = ["independent", "sieving", "list", "two-phase", "view-based", "auto"]
 # Aligned: every rank has the same number of zones. Unaligned: no border of a rank's part is a round number.
 MESHES = ["16x16x16", "33x20x17"]
 # More ranks than this take minutes a run on few processors: not all hints are tried.
@@ -54,8 +56,8 @@ def main():
 
 def ways(ranks):
     """Strategies and hints to try on so many ranks."""
-    yield "independent", ""
-    yield "two-phase", ""
+    for strategy in STRATEGIES:
+        yield strategy, ""
     numbers = {1, 2, 3, 5, ranks - 1, ranks} if ranks <= MANY else {ranks - 1}
     for cb_nodes in sorted(numbers & set(range(1, ranks + 1))):
         yield "two-phase", f"cb_nodes={cb_nodes},cb_buffer_size=4096"
