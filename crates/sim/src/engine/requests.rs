@@ -104,37 +104,37 @@ impl Engine<'_> {
     /// The processor time of a call: before the data of a write go off. That of a read follows when they are here.
     pub(super) fn call(&mut self, rank: u32) {
         let Some(transfer) = &self.processes[rank as usize].transfer else { return };
-        let is_local = matches!(self.machine.storage, Storage::Local { .. });
         let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return };
-        let bytes =
-            if is_local { self.files[transfer.file as usize].there(direction, offset, bytes) } else { bytes };
-        let new = self.touch_pages(rank, bytes);
-        let new_pages = self.machine.calls.new_pages.as_ref().filter(|_| new > 0 && is_local);
-        let (access, moves) = match direction {
-            Direction::Read => (&self.machine.calls.read, is_local),
-            Direction::Write => (&self.machine.calls.write, true),
+        let cost = if matches!(self.machine.storage, Storage::Local { .. }) {
+            let there = self.files[transfer.file as usize].there(direction, offset, bytes);
+            self.local_call(rank, direction, there)
+        } else {
+            self.touch_pages(rank, bytes);
+            match direction {
+                Direction::Read => self.machine.calls.read.call,
+                Direction::Write => self.machine.calls.write.of(bytes),
+            }
         };
-        let moving = if moves { access.moving(bytes) } else { Duration::ZERO };
-        let moving = if is_local { self.moving_through_cache(rank, bytes, moving) } else { moving };
-        let allocating = new_pages.map_or(Duration::ZERO, |cost| cost.call);
-        let filling = new_pages.map_or(Duration::ZERO, |cost| cost.moving(new));
-        let askew = if is_local { self.askew_time(rank, bytes) } else { Duration::ZERO };
-        let after_work = if is_local { self.time_after_work(rank, direction, bytes) } else { Duration::ZERO };
-        let folios = if new_pages.is_some() { self.time_for_folios(rank, new) } else { Duration::ZERO };
-        let cost = [
-            access.call,
-            moving,
-            askew,
-            after_work,
-            allocating,
-            filling,
-            folios,
-            self.analysis_time(rank, direction),
-        ]
-        .iter()
-        .fold(Duration::ZERO, |sum, part| sum.saturating_add(*part));
+        let cost = cost.saturating_add(self.analysis_time(rank, direction));
         self.processes[rank as usize].called_at = Some(self.now + cost);
         self.compute(rank, cost, Then::Issue);
+    }
+
+    /// What a call takes that moves bytes between memory and the page cache.
+    fn local_call(&mut self, rank: u32, direction: Direction, bytes: u64) -> Duration {
+        let access = match direction {
+            Direction::Read => &self.machine.calls.read,
+            Direction::Write => &self.machine.calls.write,
+        };
+        let (call, moving) = (access.call, access.moving(bytes));
+        let new = self.touch_pages(rank, bytes);
+        let new_pages = self.machine.calls.new_pages.as_ref().filter(|_| new > 0);
+        let for_new = new_pages
+            .map_or(Duration::ZERO, |cost| cost.of(new).saturating_add(self.time_for_folios(rank, new)));
+        let moving = self.moving_through_cache(rank, bytes, moving);
+        let parts =
+            [moving, for_new, self.askew_time(rank, bytes), self.time_after_work(rank, direction, bytes)];
+        parts.into_iter().fold(call, Duration::saturating_add)
     }
 
     /// What the bytes of a request take, if they do so long where the processor's cache holds none of them.
