@@ -113,6 +113,7 @@ const KEYS: &[(&str, &[&str])] = &[
             "callback",
             "lock-strip",
             "exclusive",
+            "handover",
             "components",
             "stripe-count",
             "servers",

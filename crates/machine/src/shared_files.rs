@@ -25,6 +25,8 @@ pub struct SharedFiles {
     pub locks: Option<ClientLocks>,
     /// Which writers of one file wait for each other within a node.
     pub exclusive: Exclusive,
+    /// From when one of them is through until the next, which sleeps, has its turn.
+    pub handover: Duration,
     /// An open, beyond its processor time.
     pub open: Duration,
     /// What it takes beyond that if the file is not there yet.
@@ -86,6 +88,7 @@ impl SharedFiles {
             },
             locks,
             exclusive: section.word("exclusive", EXCLUSIVE)?,
+            handover: section.duration_or(Duration::ZERO, "handover", "1 s")?,
             open: time("open", section)?,
             create: time("create", section)?,
             close: time("close", section)?,
@@ -117,6 +120,9 @@ impl SharedFiles {
             }
         }
         writeln!(out, "exclusive = \"{}\"", word_of(EXCLUSIVE, &self.exclusive))?;
+        if self.handover > Duration::ZERO {
+            writeln!(out, "handover = \"{}\"", self.handover)?;
+        }
         let times = [
             ("open", self.open),
             ("create", self.create),
@@ -143,6 +149,7 @@ streams = 8
 callback = "5 ms"
 lock-strip = "64 KiB"
 exclusive = "growth"
+handover = "20 us"
 open = "4 ms"
 create = "1 ms"
 close = "0 s"
@@ -165,6 +172,7 @@ lock = "1 ms"
             "bandwidth = \"400 MB/s\"\n",
             "streams = 8\n",
             "lock-strip = \"64 KiB\"\n",
+            "handover = \"20 us\"\n",
         ];
         let least = optional.iter().fold(STORAGE.to_owned(), |text, line| text.replace(line, ""));
         let without_locks = least.replace("callback = \"5 ms\"\n", "").replace("growth", "nothing");

@@ -640,6 +640,7 @@ impl<'a> Engine<'a> {
             }
             Then::TakeFile => self.take_file_again(rank),
             Then::Issue => self.issue(rank),
+            Then::Turn => self.call(rank),
             Then::Answered => self.go_on_asking(rank),
             Then::Moved => self.moved(rank),
             Then::Complete => self.complete(rank),

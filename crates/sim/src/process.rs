@@ -139,6 +139,8 @@ pub(crate) enum Then {
     TakeFile,
     /// The call before a request is made: the request goes off.
     Issue,
+    /// A writer of its node is through, and it is its turn to write.
+    Turn,
     /// A shared file system has answered a part of a request.
     Answered,
     /// A parallel file system has done a request.

@@ -129,6 +129,11 @@ impl SharedFiles {
         writers.admit()
     }
 
+    /// From when a writer is through until the next, which sleeps, has its turn.
+    pub(crate) fn handover(&self) -> Duration {
+        self.costs.handover
+    }
+
     /// The stream that is free first, if their number is limited.
     fn stream(&self) -> Option<usize> {
         (0..self.streams.len()).min_by_key(|stream| self.streams[*stream])
@@ -209,6 +214,7 @@ mod tests {
             streams: None,
             locks: None,
             exclusive: Exclusive::Nothing,
+            handover: zero,
             open: zero,
             create: zero,
             close: zero,

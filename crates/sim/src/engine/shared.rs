@@ -51,7 +51,8 @@ impl Engine<'_> {
         let Request { direction, offset, bytes, .. } = *request;
         let asked = Asked { node: process.node, file: transfer.file, direction, offset, bytes };
         for next in shared.written(&asked) {
-            self.call(next);
+            self.processes[next as usize].then = Then::Turn;
+            self.events.add(self.now + shared.handover(), Happening::Resume(next));
         }
     }
 

@@ -1,7 +1,7 @@
 //! What can be computed by hand: the simulator gives it to the picosecond.
 
 use pio_layout::{Datatype, View};
-use pio_machine::{Duration, Machine, Nodes};
+use pio_machine::{Duration, Machine, Nodes, Storage};
 use pio_plan::{Direction, Hints, Strategy};
 use pio_sim::workload::{Open, Step, What, Workload};
 use pio_sim::{Options, Prediction, SimError, simulate};
@@ -1083,7 +1083,14 @@ fn nodes_call_strips_of_a_shared_file_back_from_each_other() {
     let first = 1512 + 11_024;
     assert_eq!(nanoseconds(&shared_machine(), vec![program(0), program(1)]), first + 100_000 + 11_024);
     // On a node they share the strip, but the second waits to make the file longer, too: its call comes behind.
-    let together = Options { ranks_per_node: Some(2), ..Options::default() };
-    let found = predict(&shared_machine(), &workload(vec![program(0), program(1)]), together).unwrap();
-    assert_eq!(found.makespan.picoseconds(), 2 * first * 1000);
+    let together = |handover: &str| {
+        let mut machine = shared_machine();
+        let Storage::Shared(files) = &mut machine.storage else { panic!("shared") };
+        files.handover = Duration::parse(handover).unwrap();
+        let options = Options { ranks_per_node: Some(2), ..Options::default() };
+        let found = predict(&machine, &workload(vec![program(0), program(1)]), options).unwrap();
+        found.makespan.picoseconds() / 1000
+    };
+    assert_eq!(together("0 s"), 2 * first);
+    assert_eq!(together("30 us"), 2 * first + 30_000, "until who sleeps has its turn");
 }
