@@ -121,11 +121,15 @@ pub fn calibrate(
     progress("seeking, writing and reading");
     let (seek, accesses) = measure_calls(&scratch.path, cores, processors, spreads).map_err(on_file())?;
     progress("syncing");
-    let sync = measure_sync(&scratch.path, spreads).map_err(on_file())?;
+    let mut synced = measure_sync(&scratch.path, spreads).map_err(on_file())?;
     // What is as fast as memory is memory.
     let (mut write_back, mut cold_reads) = (None, None);
-    if sync.bandwidth < copy.bandwidth {
+    if CallCost::through(&synced).bandwidth < copy.bandwidth {
         write_back = measure_write_back(&scratch.path, spreads).map_err(on_file())?;
+        // Much at once is quicker or slower: devices have many queues, or memories of their own.
+        synced.extend(write_back.as_ref().map(|WriteBack { bandwidth, .. }| {
+            (BYTES_TO_DEVICE, bandwidth.time_of(BYTES_TO_DEVICE as u64).seconds())
+        }));
         progress("reading what is not in memory");
         cold_reads = cold_reads::measure(&scratch.path, cores, spreads).map_err(on_file())?;
     }
@@ -163,7 +167,7 @@ pub fn calibrate(
             close,
             seek,
             resize,
-            sync: Some(sync),
+            sync: Some(CallCost::through(&synced)),
             read: accesses.read,
             write: accesses.write,
             new_pages: Some(accesses.new_pages),
@@ -196,7 +200,7 @@ impl Machine {
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
          calls.create: opens of files that are not there, in a folder with few.\n\
          calls.resize: a small file is cut and made larger again.\n\
-         calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB.\n\
+         calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB; and of 256 MiB, as calls.write-back.\n\
          calls: calls of 8 bytes, 64 KiB, 1 MiB and 16 MiB one after the other on a file in the page cache, each from and to\n\
          the same memory, which begins half a page and 16 bytes further into a page than their place in the file.\n\
          calls.new-pages: what writes of half a page, 64 KiB and 1 MiB to an empty file take beyond that; those of half\n\
@@ -502,7 +506,7 @@ fn measure_create(
 }
 
 /// What an fsync takes by what was written before it.
-fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<CallCost> {
+fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<Vec<(usize, f64)>> {
     let data = vec![1_u8; SYNCED[2]];
     let mut syncs = BySize::default();
     for _ in 0..RUNS {
@@ -514,7 +518,7 @@ fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<CallCost> {
             syncs.of(size).push(start.elapsed().as_secs_f64());
         }
     }
-    Ok(CallCost::through(&syncs.middles("calls.sync", spreads)))
+    Ok(syncs.middles("calls.sync", spreads))
 }
 
 /// When the kernel writes back, and how fast the device takes it; none if the kernel does not say, or there is no room to try.
