@@ -135,9 +135,13 @@ fn every_command_goes_on_behind_a_damaged_block() {
 fn long_work_shows_progress_on_a_terminal_alone() {
     let place = Place::new();
     let words = ["reproduce", "miller-katz", "--figure", "8"];
-    let long = ["--policy", "lru", "--instances", "5"];
-    let Some(seen) = on_a_terminal(&place, &[&words[..], &long].concat()) else { return };
-    assert!(seen.contains("simulating Figure 8"), "{seen}");
+    // What takes seconds on one machine takes less than one on another.
+    let shown = ["5", "15", "45"].into_iter().any(|instances| {
+        let long = ["--policy", "lru", "--instances", instances];
+        let seen = on_a_terminal(&place, &[&words[..], &long].concat());
+        seen.is_none_or(|seen| seen.contains("simulating Figure 8"))
+    });
+    assert!(shown);
     let quick = ["--policy", "lru", "--cache", "4MW"];
     let quiet = place.pioscope(words.into_iter().chain(quick)).succeeds();
     assert_eq!(quiet.err, "");
@@ -149,7 +153,7 @@ fn making_a_large_trace_shows_progress_on_a_terminal_alone() {
     let place = Place::new();
     let copy = ["dd", "if=in.bin", "of=out.bin", "bs=1", "status=none"];
     let words = [&["record", "-o", "run.pio", "--"][..], &copy].concat();
-    // Two calls a byte. What takes seconds on one machine takes less than one on another.
+    // Two calls a byte.
     let shown = [500_000, 2_500_000, 10_000_000, 40_000_000].into_iter().any(|bytes| {
         fs::write(place.join("in.bin"), vec![0_u8; bytes]).unwrap();
         let seen = on_a_terminal(&place, &words);

@@ -2,7 +2,7 @@
 
 use pio_layout::View;
 use pio_machine::{Duration, Storage};
-use pio_plan::{Access, Event as PlanEvent, Rank};
+use pio_plan::{Access, Direction, Event as PlanEvent, Rank};
 use pio_trace::{Call, Event, FileId, Flags, HandleId, Layer, Target};
 
 use super::{Engine, Happening, store_requests};
@@ -112,6 +112,14 @@ impl<'a> Engine<'a> {
                 let access = Access { view: view.clone(), positions: positions.clone() };
                 self.begin_access(rank, *handle, *direction, access, *collective);
             }
+            // So programs find the end of a file.
+            What::Request { direction, bytes: 0, .. } => {
+                let cost = match direction {
+                    Direction::Read => self.machine.calls.read.call,
+                    Direction::Write => self.machine.calls.write.call,
+                };
+                self.compute(rank, cost, Then::End);
+            }
             What::Request { handle, call, direction, offset, bytes } => {
                 let extents = View::contiguous(*offset).extents(0..*bytes);
                 let requests = Requests::Extents(*direction, extents);
@@ -219,9 +227,17 @@ impl<'a> Engine<'a> {
                     ..event
                 });
             }
-            What::Request { call, .. } => {
+            What::Request { handle, call, offset, bytes, .. } => {
                 self.tally.called(rank, call.op(), moved, elapsed);
                 self.tally.moved(since.0, self.now.0);
+                // Others are in the trace, as they were made.
+                if *bytes == 0 {
+                    self.tally.count(*call, 0, elapsed);
+                    event.operation = 0;
+                    let (handle, target) =
+                        (self.physical[handle.index()], Target::Extent { offset: *offset });
+                    self.write(Event { call: *call, handle: Some(handle), target, ..event });
+                }
             }
             What::Name { call, file } => {
                 self.tally.count(*call, 0, elapsed);

@@ -1094,3 +1094,15 @@ fn nodes_call_strips_of_a_shared_file_back_from_each_other() {
     assert_eq!(together("0 s"), 2 * first);
     assert_eq!(together("30 us"), 2 * first + 30_000, "until who sleeps has its turn");
 }
+
+#[test]
+fn a_read_of_nothing_costs_its_call() {
+    let at_end = request(0, Direction::Read, 1000, 0);
+    for machine in [machine(&[]), local_machine(false), shared_machine()] {
+        let programs = vec![vec![at_end.clone(), at_end.clone()]];
+        let found = predict(&machine, &workload(programs), Options::default()).unwrap();
+        assert_eq!(found.makespan.picoseconds(), 2 * 1_000_000, "{}", machine.name);
+        let reads = found.operation(Op::Read);
+        assert_eq!((reads.count, reads.time.picoseconds()), (2, 2 * 1_000_000));
+    }
+}
