@@ -236,7 +236,6 @@ impl ServerLink {
 
     /// Connects, and sends again what was not answered.
     fn recover(&mut self, payload: &Payload) -> Result<(), StoreError> {
-        let begun = Instant::now();
         self.retry.begin(self.start.elapsed());
         let mut said = false;
         loop {
@@ -255,10 +254,10 @@ impl ServerLink {
             let Some(pause) = self.retry.failed(self.start.elapsed()) else {
                 return Err(self.unreachable(error));
             };
-            if !said && begun.elapsed() >= PATIENCE {
+            let left = self.retry.left(self.start.elapsed());
+            if !said && self.retry.timeout().saturating_sub(left) >= PATIENCE {
                 said = true;
                 let (server, address) = (self.server, &*self.address);
-                let left = self.retry.left(self.start.elapsed());
                 (self.identity.options.waits)(&Unanswered { server, address, error: &error, left });
             }
             thread::sleep(pause);

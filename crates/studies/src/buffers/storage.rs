@@ -237,7 +237,7 @@ impl Storage {
 
 /// What a process pays for a transfer from or to the solid-state disk: it keeps the processor meanwhile.
 fn cost(ssd: &Ssd, bytes: u64) -> Duration {
-    Duration::from_picoseconds(ssd.setup.picoseconds() + ssd.bandwidth.time_of(bytes).picoseconds())
+    ssd.setup.saturating_add(ssd.bandwidth.time_of(bytes))
 }
 
 fn event(
