@@ -8,6 +8,7 @@
  *   open, create, close, resize, lock, unlock, sync   calls of one rank: of a file that is there, of a new one, …
  *   write, read         calls of one rank, of so many bytes, inside a file that nobody else uses meanwhile; what is read
  *                       was written by another node, if there is one, and is not in this node's memory
+ *   stat, remove        calls of one rank, of files that another node made, if there is one
  *   cpu-NAME            the processor time of the same calls
  *   node-write, node-read   bytes that several threads of one node move, and what each 1 MiB takes then
  *   all-write, all-read     the same of all nodes at once: what each 1 MiB of any takes
@@ -65,19 +66,22 @@ static void print(const char *name, long bytes, double *seconds) {
   print_runs(results, seconds, RUNS);
 }
 
-/* Opens a file of the folder: that of a node, or with this number. */
+/* The path of a file of the folder: that of a node, or with this number. */
+static const char *path_of(char *path, size_t room, const char *name, int number) {
+  snprintf(path, room, "%s/%s-%d", folder, name, number);
+  return path;
+}
+
 static int opened(const char *name, int number, int flags) {
   char path[4096];
-  snprintf(path, sizeof path, "%s/%s-%d", folder, name, number);
-  int file = open(path, flags, 0600);
+  int file = open(path_of(path, sizeof path, name, number), flags, 0600);
   need(file >= 0, path);
   return file;
 }
 
 static void removed(const char *name, int number) {
   char path[4096];
-  snprintf(path, sizeof path, "%s/%s-%d", folder, name, number);
-  unlink(path);
+  unlink(path_of(path, sizeof path, name, number));
 }
 
 static void put(int file, off_t offset, size_t bytes) { need(pwrite(file, memory, bytes, offset) == (ssize_t)bytes, "pwrite"); }
@@ -169,6 +173,34 @@ static void measure_opens(void) {
   print("create", 0, creates);
   print("close", 0, closes);
   print("cpu-close", 0, cpu_closes);
+}
+
+/* Of files that another node has made, if there is one. */
+static void measure_names(void) {
+  enum { NAMES = 8 };
+  double stats[RUNS], removals[RUNS], cpu_stats[RUNS], cpu_removals[RUNS];
+  for (int i = 0; i < RUNS * NAMES && head == heads - 1; i++) {
+    int file = opened("named", i, O_CREAT | O_RDWR);
+    put(file, 0, SMALL);
+    close(file);
+  }
+  meet_asleep();
+  for (int run = 0; run < RUNS && head == 0; run++) {
+    double busy = used(), start = now();
+    for (int i = 0; i < NAMES; i++) {
+      char path[4096];
+      struct stat known;
+      need(stat(path_of(path, sizeof path, "named", run * NAMES + i), &known) == 0, path);
+    }
+    stats[run] = (now() - start) / NAMES, cpu_stats[run] = (used() - busy) / NAMES;
+    busy = used(), start = now();
+    for (int i = 0; i < NAMES; i++) removed("named", run * NAMES + i);
+    removals[run] = (now() - start) / NAMES, cpu_removals[run] = (used() - busy) / NAMES;
+  }
+  print("stat", 0, stats);
+  print("cpu-stat", 0, cpu_stats);
+  print("remove", 0, removals);
+  print("cpu-remove", 0, cpu_removals);
 }
 
 /* A sync, after so many bytes were written. */
@@ -327,6 +359,7 @@ static void measure_all(void) {
   static const long calls[] = {SMALL, 4 << 10, 64 << 10, MIB, LONG};
   int file = head == 0 ? opened("data", 0, O_RDWR) : -1, other = head >= 0 ? opened("data", (head + 1) % heads, O_RDONLY) : -1;
   measure_opens();
+  measure_names();
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
     measure((struct kind){"write", "cpu-write", write_next}, file, calls[i], most_calls);
   /* The others' reading must not hold up what rank 0 measures. */

@@ -32,7 +32,8 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     storage: calls of one rank a node, less their processor time. read, write: 8 bytes, and the rate of four threads of a\n\
     node that move 1 MiB each. bandwidth: the same of all nodes at once. request: what a call of 4 MiB takes beyond its bytes.\n\
     streams: small reads of up to 16 threads a node. callback, lock-strip: a write behind another node's, further and further\n\
-    off. exclusive, handover: two threads of a node, within a file and at its end. What was read was in no memory of its node.";
+    off. exclusive, handover: two threads of a node, within a file and at its end. What was read was in no memory of its node;\n\
+    stat, unlink: files that another node had made.";
 
 /// Puts the files of a measured machine into the file system of `folder`, which all nodes of a job share.
 ///
@@ -96,6 +97,8 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         close: time(waits("close", 0)?),
         resize: time(seconds("resize", 0)?),
         lock: time((seconds("lock", 0)? + seconds("unlock", 0)?) / 2.0),
+        stat: Some(time(waits("stat", 0)?)),
+        unlink: Some(time(waits("remove", 0)?)),
         sync: Service { request: time(sync), bandwidth: rate((synced - sync) / (LARGE - SMALL) as f64) },
     }));
     let busy = |name: &str| -> Result<CallCost> {
@@ -111,9 +114,12 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         close: time(seconds("cpu-close", 0)?),
         read: busy("cpu-read")?,
         write: busy("cpu-write")?,
+        stat: Some(time(seconds("cpu-stat", 0)?)),
+        unlink: Some(time(seconds("cpu-remove", 0)?)),
         // They pass in the file system.
         create: Duration::ZERO,
         resize: Duration::ZERO,
+        dropped_pages: None,
         sync: None,
         new_pages: None,
         new_folio: Duration::ZERO,
@@ -129,7 +135,7 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
 
 /// How sure the numbers are.
 fn note_spreads(spreads: &mut Spreads, measured: &Measured) {
-    const OF: [(&str, &str, u64); 18] = [
+    const OF: [(&str, &str, u64); 22] = [
         ("storage.read.request", "read", SMALL),
         ("storage.read.bandwidth", "node-read", LARGE),
         ("storage.write.request", "write", SMALL),
@@ -143,13 +149,17 @@ fn note_spreads(spreads: &mut Spreads, measured: &Measured) {
         ("storage.close", "close", 0),
         ("storage.resize", "resize", 0),
         ("storage.lock", "lock", 0),
+        ("storage.stat", "stat", 0),
+        ("storage.unlink", "remove", 0),
         ("calls.open", "cpu-open", 0),
         ("calls.close", "cpu-close", 0),
+        ("calls.stat", "cpu-stat", 0),
+        ("calls.unlink", "cpu-remove", 0),
         ("calls.read.call", "cpu-read", SMALL),
         ("calls.write.call", "cpu-write", SMALL),
         ("calls.write.bandwidth", "cpu-write", LARGE),
     ];
-    for key in ["open", "create", "close", "resize", "sync", "read", "write", "new-pages"] {
+    for key in ["open", "create", "close", "resize", "dropped-pages", "sync", "read", "write", "new-pages"] {
         spreads.forget(&format!("calls.{key}"));
     }
     for (key, name, bytes) in OF {
@@ -227,17 +237,21 @@ mod tests {
             text.push_str(&format!("{name} {bytes} {} 0 0\n", (ms * 1e6).round() / 1e9));
         };
         let moved = |bytes: u64, mb_per_s: f64| bytes as f64 / mb_per_s / 1e3;
-        for name in ["open", "create", "close", "resize", "lock", "unlock", "cpu-open", "cpu-close"] {
-            let ms = match name {
-                "open" => 3.5,
-                "create" => 5.0,
-                "close" => 0.1,
-                "cpu-open" => 0.5,
-                "cpu-close" => 0.1,
-                _ => 1.0,
-            };
-            line(name, 0, ms);
-        }
+        let of_names = [
+            ("open", 3.5),
+            ("cpu-open", 0.5),
+            ("create", 5.0),
+            ("close", 0.1),
+            ("cpu-close", 0.1),
+            ("resize", 1.0),
+            ("lock", 1.0),
+            ("unlock", 1.0),
+            ("stat", 0.7),
+            ("cpu-stat", 0.2),
+            ("remove", 2.0),
+            ("cpu-remove", 0.3),
+        ];
+        of_names.into_iter().for_each(|(name, ms)| line(name, 0, ms));
         for name in ["read", "write"] {
             for bytes in [SMALL, LARGE, LONG] {
                 line(name, bytes, bytes.div_ceil(LARGE) as f64 + moved(bytes, 100.0));
@@ -281,6 +295,8 @@ mod tests {
         assert_eq!((locks.callback.to_string().as_str(), locks.strip), ("5 ms", Some(64 << 10)));
         let times = [files.open, files.create, files.close, files.resize, files.lock];
         assert_eq!(times.map(|time| time.to_string()), ["3 ms", "1.5 ms", "0 s", "1 ms", "1 ms"]);
+        let told = [files.stat, machine.calls.stat, files.unlink, machine.calls.unlink];
+        assert_eq!(told.map(|time| time.unwrap().to_string()), ["500 us", "200 us", "1.7 ms", "300 us"]);
         assert!(files.sync.bandwidth.bytes_per_second().abs_diff(50_000_000) < 10_000, "{files:?}");
         assert_eq!(machine.calls.open.to_string(), "500 us");
         assert_eq!(Machine::parse("again", &machine.to_toml("")).unwrap(), machine);

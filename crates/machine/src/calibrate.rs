@@ -28,6 +28,7 @@ use crate::write_back::WriteBack;
 
 mod after_work;
 mod cold_reads;
+mod names;
 mod processor_cache;
 mod processors;
 
@@ -71,9 +72,6 @@ const LEAST_ASKEW: f64 = 0.25;
 const FOLIOS_MORE: f64 = 4.0;
 /// Seconds. Where it is less in more than one run of six, file systems have no large folios.
 const LEAST_OF_A_FOLIO: f64 = 2e-7;
-const OPENS: u64 = 500;
-const CREATES: usize = 32;
-const RESIZES: u64 = 500;
 /// Bytes that are written before they are synced.
 const SYNCED: [usize; 3] = [PAGE, BLOCK, 16 * BLOCK];
 /// What is written to learn the speed of the device: more than most take into a memory of their own, and not for long.
@@ -116,8 +114,7 @@ pub fn calibrate(
     let slice = measure_slice(quantum).unwrap_or(quantum);
     let wake = measure_wake(cores, spreads);
     progress("opening and closing files");
-    let (open, close) = measure_open(&scratch.path, processors, spreads).map_err(on_file())?;
-    let create = measure_create(&scratch.path, open, processors, spreads).map_err(on_file())?;
+    let names = names::measure(&scratch.path, processors, spreads).map_err(on_file())?;
     progress("seeking, writing and reading");
     let (seek, accesses) = measure_calls(&scratch.path, cores, processors, spreads).map_err(on_file())?;
     progress("syncing");
@@ -133,7 +130,6 @@ pub fn calibrate(
         progress("reading what is not in memory");
         cold_reads = cold_reads::measure(&scratch.path, cores, spreads).map_err(on_file())?;
     }
-    let resize = measure_resize(&scratch.path, processors, spreads).map_err(on_file())?;
     progress("writing one file from several threads");
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -162,11 +158,14 @@ pub fn calibrate(
         storage: Storage::Local { exclusive_writes },
         io_node: None,
         calls: Calls {
-            open,
-            create,
-            close,
+            open: names.open,
+            create: names.create,
+            close: names.close,
             seek,
-            resize,
+            resize: names.resize,
+            stat: Some(names.stat),
+            unlink: Some(names.unlink),
+            dropped_pages: Some(names.dropped_pages),
             sync: Some(CallCost::through(&synced)),
             read: accesses.read,
             write: accesses.write,
@@ -199,7 +198,9 @@ impl Machine {
          nodes.cooling: from what a write of 64 KiB takes longer after 2 ms of going through memory than after 10, 2 to 10 ms.\n\
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
          calls.create: opens of files that are not there, in a folder with few.\n\
-         calls.resize: a small file is cut and made larger again.\n\
+         calls.resize: an empty file is made longer and cut again.\n\
+         calls.stat, calls.unlink: of files of a page that were just written.\n\
+         calls.dropped-pages: what it takes longer to cut a file of 32 MiB that was just written.\n\
          calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB; and of 256 MiB, as calls.write-back.\n\
          calls: calls of 8 bytes, 64 KiB, 1 MiB and 16 MiB one after the other on a file in the page cache, each from and to\n\
          the same memory, which begins half a page and 16 bytes further into a page than their place in the file.\n\
@@ -458,53 +459,6 @@ fn measure_wake(cores: u32, spreads: &mut Spreads) -> Duration {
     time(spreads.middle("nodes.wake", runs.collect()))
 }
 
-fn measure_open(
-    path: &Path,
-    processors: &Processors,
-    spreads: &mut Spreads,
-) -> io::Result<(Duration, Duration)> {
-    let (mut opens, mut closes) = (Vec::new(), Vec::new());
-    for run in 0..RUNS {
-        let _there = processors.visit(run);
-        let (mut open, mut close) = (0.0, 0.0);
-        for _ in 0..OPENS {
-            let start = Instant::now();
-            let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
-            let opened = Instant::now();
-            drop(file);
-            open += opened.duration_since(start).as_secs_f64();
-            close += opened.elapsed().as_secs_f64();
-        }
-        opens.push(open / OPENS as f64);
-        closes.push(close / OPENS as f64);
-    }
-    Ok((time(spreads.middle("calls.open", opens)), time(spreads.middle("calls.close", closes))))
-}
-
-/// What it takes to make a file, beyond what its open takes: some at once, as programs do that write a step of their results.
-fn measure_create(
-    path: &Path,
-    open: Duration,
-    processors: &Processors,
-    spreads: &mut Spreads,
-) -> io::Result<Duration> {
-    let (mut runs, mut made) = (Vec::new(), Vec::new());
-    for run in 0..RUNS {
-        let _there = processors.visit(run);
-        let name = |number| path.with_extension(format!("{run}-{number}"));
-        let files: Vec<Scratch> = (0..CREATES).map(|number| Scratch { path: name(number) }).collect();
-        let start = Instant::now();
-        let open =
-            |file: &Scratch| OpenOptions::new().create(true).truncate(false).write(true).open(&file.path);
-        let opened = files.iter().map(open).collect::<io::Result<Vec<File>>>()?;
-        runs.push(start.elapsed().as_secs_f64() / CREATES as f64);
-        drop(opened);
-        // A file that has just been removed leaves its place for the next: they all go at the end.
-        made.extend(files);
-    }
-    Ok(time(spreads.middle("calls.create", runs) - open.seconds()))
-}
-
 /// What an fsync takes by what was written before it.
 fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<Vec<(usize, f64)>> {
     let data = vec![1_u8; SYNCED[2]];
@@ -565,18 +519,6 @@ fn write_back_of_kernel() -> Option<(u64, u64, Duration)> {
     };
     let age = Duration::from_seconds(centiseconds / 100.0);
     Some((within(background, "dirty_background_ratio"), within(limit, "dirty_ratio"), age))
-}
-
-/// What a change of size takes: of a file that is made smaller and larger by turns.
-fn measure_resize(path: &Path, processors: &Processors, spreads: &mut Spreads) -> io::Result<Duration> {
-    let file = fresh(path)?;
-    let resize = |index: u64| file.set_len(((index + 1) % 2) * FILE_BYTES as u64);
-    let visiting = |run| {
-        let _there = processors.visit(run);
-        each(RESIZES, resize)
-    };
-    let runs = (0..RUNS).map(visiting).collect::<io::Result<Vec<f64>>>()?;
-    Ok(time(spreads.middle("calls.resize", runs)))
 }
 
 struct Accesses {

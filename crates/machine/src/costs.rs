@@ -10,6 +10,7 @@ use crate::machine::{CallCost, Copy, Machine, Service, Storage};
 use crate::mpi_io::{LibraryCosts, Repeated, Together};
 use crate::parallel::{Metadata, ParallelFiles};
 use crate::quantity::{Bandwidth, Duration};
+use crate::shared_files::SharedFiles;
 
 /// A cost in a description.
 #[derive(Clone, Copy)]
@@ -141,7 +142,8 @@ fn directory(machine: &mut Machine) -> Vec<&mut Duration> {
         Storage::Striped { open, create, close, resize, .. } => vec![open, create, close, resize],
         Storage::IoNodes { open, close, .. } => vec![open, close],
         Storage::Shared(files) => {
-            vec![&mut files.open, &mut files.create, &mut files.close, &mut files.resize]
+            let SharedFiles { open, create, close, resize, stat, unlink, .. } = &mut **files;
+            [open, create, close, resize].into_iter().chain(stat).chain(unlink).collect()
         }
         Storage::Local { .. } | Storage::Parallel(_) => Vec::new(),
     }
@@ -165,6 +167,18 @@ const COSTS: &[Cost] = &[
     Cost { keys: "calls.close", scale: |machine, factor| factor.time(&mut machine.calls.close) },
     Cost { keys: "calls.seek", scale: |machine, factor| factor.time(&mut machine.calls.seek) },
     Cost { keys: "calls.resize", scale: |machine, factor| factor.time(&mut machine.calls.resize) },
+    Cost {
+        keys: "calls.stat",
+        scale: |machine, factor| machine.calls.stat.iter_mut().for_each(|time| factor.time(time)),
+    },
+    Cost {
+        keys: "calls.unlink",
+        scale: |machine, factor| machine.calls.unlink.iter_mut().for_each(|time| factor.time(time)),
+    },
+    Cost {
+        keys: "calls.dropped-pages",
+        scale: |machine, factor| machine.calls.dropped_pages.iter_mut().for_each(|rate| factor.rate(rate)),
+    },
     Cost { keys: "calls.sync", scale: |machine, factor| factor.call_and_bytes(machine.calls.sync.as_mut()) },
     Cost { keys: "calls.read.call", scale: |machine, factor| factor.call(&mut machine.calls.read) },
     Cost {
@@ -260,7 +274,7 @@ const COSTS: &[Cost] = &[
         },
     },
     Cost {
-        keys: "storage.open, create, close, resize",
+        keys: "storage.open, create, close, resize, stat, unlink",
         scale: |machine, factor| directory(machine).into_iter().for_each(|time| factor.time(time)),
     },
     Cost {

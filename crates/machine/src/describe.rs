@@ -127,6 +127,14 @@ impl Machine {
                 writeln!(out, "{key} = \"{time}\"")?;
             }
         }
+        for (key, time) in [("stat", calls.stat), ("unlink", calls.unlink)] {
+            if let Some(time) = time {
+                writeln!(out, "{key} = \"{time}\"")?;
+            }
+        }
+        if let Some(rate) = calls.dropped_pages {
+            writeln!(out, "dropped-pages = \"{rate}\"")?;
+        }
         if let Some(sync) = &calls.sync {
             writeln!(out, "sync = {}", call_text(sync))?;
         }

@@ -123,6 +123,8 @@ const KEYS: &[(&str, &[&str])] = &[
             "create",
             "resize",
             "lock",
+            "stat",
+            "unlink",
         ],
     ),
     (
@@ -199,6 +201,9 @@ const KEYS: &[(&str, &[&str])] = &[
             "close",
             "seek",
             "resize",
+            "stat",
+            "unlink",
+            "dropped-pages",
             "sync",
             "read",
             "write",

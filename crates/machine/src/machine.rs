@@ -262,6 +262,14 @@ pub struct Calls {
     pub seek: Duration,
     /// One change of a file's size.
     pub resize: Duration,
+    /// To ask for what is known of a name. None where nobody measured it: such calls take as long as they did where they were
+    /// recorded. So it is with the next.
+    pub stat: Option<Duration>,
+    /// To remove a file by its name.
+    pub unlink: Option<Duration>,
+    /// At this rate such a removal, or a change of size, takes longer for the bytes of the pages that leave memory. None where
+    /// that costs nothing; only where files are in the node's own file system.
+    pub dropped_pages: Option<Bandwidth>,
     /// What it takes until a file's data are on its device: for the call, and for the bytes that were written since they last
     /// were. Only where files are in the node's own file system.
     pub sync: Option<CallCost>,
@@ -637,6 +645,13 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         close: section.duration("close", "1000 s")?,
         seek: section.duration("seek", "1000 s")?,
         resize: section.duration_or(Duration::ZERO, "resize", "1000 s")?,
+        stat: section.duration_if_said("stat", "1000 s")?,
+        unlink: section.duration_if_said("unlink", "1000 s")?,
+        dropped_pages: if section.has("dropped-pages") {
+            Some(section.bandwidth("dropped-pages")?)
+        } else {
+            None
+        },
         sync: if section.has("sync") { Some(call_cost(section.section("sync")?)?) } else { None },
         read: call_cost(section.section("read")?)?,
         write: call_cost(section.section("write")?)?,

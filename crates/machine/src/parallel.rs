@@ -374,8 +374,8 @@ fn metadata(mut section: Section<'_>) -> Result<Metadata, MachineError> {
         close: time("close", &mut section)?,
         resize: time("resize", &mut section)?,
         lock: time("lock", &mut section)?,
-        stat: if section.has("stat") { Some(time("stat", &mut section)?) } else { None },
-        unlink: if section.has("unlink") { Some(time("unlink", &mut section)?) } else { None },
+        stat: section.duration_if_said("stat", "1000 s")?,
+        unlink: section.duration_if_said("unlink", "1000 s")?,
     };
     section.finish()?;
     Ok(metadata)

@@ -219,6 +219,15 @@ impl<'t> Section<'t> {
         if self.has(key) { self.duration(key, most) } else { Ok(otherwise) }
     }
 
+    /// The same, with nothing in its place.
+    pub(crate) fn duration_if_said(
+        &mut self,
+        key: &'static str,
+        most: &str,
+    ) -> Result<Option<Duration>, MachineError> {
+        if self.has(key) { self.duration(key, most).map(Some) } else { Ok(None) }
+    }
+
     pub(crate) fn bandwidth(&mut self, key: &'static str) -> Result<Bandwidth, MachineError> {
         const LEAST: &str = "1 kB/s";
         const MOST: &str = "10000 GB/s";

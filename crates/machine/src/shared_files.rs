@@ -37,6 +37,11 @@ pub struct SharedFiles {
     pub resize: Duration,
     /// To ask for, or give back, a lock of a program on a part of a file.
     pub lock: Duration,
+    /// To ask for what is known of a name. None where nobody measured it: such calls take as long as they did where they were
+    /// recorded. So it is with the next.
+    pub stat: Option<Duration>,
+    /// To remove a file by its name.
+    pub unlink: Option<Duration>,
     /// To make durable what was written: the request, and the rate for what was written since the last one.
     pub sync: Service,
 }
@@ -94,6 +99,8 @@ impl SharedFiles {
             close: time("close", section)?,
             resize: time("resize", section)?,
             lock: time("lock", section)?,
+            stat: section.duration_if_said("stat", "1000 s")?,
+            unlink: section.duration_if_said("unlink", "1000 s")?,
             sync: service(section.section("sync")?)?,
         })
     }
@@ -124,13 +131,16 @@ impl SharedFiles {
             writeln!(out, "handover = \"{}\"", self.handover)?;
         }
         let times = [
-            ("open", self.open),
-            ("create", self.create),
-            ("close", self.close),
-            ("resize", self.resize),
-            ("lock", self.lock),
+            ("open", Some(self.open)),
+            ("create", Some(self.create)),
+            ("close", Some(self.close)),
+            ("resize", Some(self.resize)),
+            ("lock", Some(self.lock)),
+            ("stat", self.stat),
+            ("unlink", self.unlink),
         ];
-        times.iter().try_for_each(|(key, time)| writeln!(out, "{key} = \"{time}\""))
+        let said = times.iter().filter_map(|(key, time)| Some((key, (*time)?)));
+        said.into_iter().try_for_each(|(key, time)| writeln!(out, "{key} = \"{time}\""))
     }
 }
 
@@ -155,6 +165,8 @@ create = "1 ms"
 close = "0 s"
 resize = "6 ms"
 lock = "1 ms"
+stat = "500 us"
+unlink = "2 ms"
 "#;
 
     /// A machine of which only the storage matters.
@@ -173,6 +185,8 @@ lock = "1 ms"
             "streams = 8\n",
             "lock-strip = \"64 KiB\"\n",
             "handover = \"20 us\"\n",
+            "stat = \"500 us\"\n",
+            "unlink = \"2 ms\"\n",
         ];
         let least = optional.iter().fold(STORAGE.to_owned(), |text, line| text.replace(line, ""));
         let without_locks = least.replace("callback = \"5 ms\"\n", "").replace("growth", "nothing");

@@ -19,6 +19,7 @@ use pio_trace::HandleId;
 
 mod after_work;
 mod cold_reads;
+mod dropped_pages;
 mod first_writes;
 mod hints_in_force;
 mod locks;
@@ -309,14 +310,6 @@ impl FileState {
                 bytes
             }
         }
-    }
-
-    /// Gives it another size. `preallocates`: none that is smaller.
-    fn resize(&mut self, size: u64, preallocates: bool) {
-        if !preallocates {
-            self.touched.end_at(size);
-        }
-        self.end = if preallocates { self.end.max(size) } else { size };
     }
 }
 

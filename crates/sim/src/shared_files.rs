@@ -220,6 +220,8 @@ mod tests {
             close: zero,
             resize: zero,
             lock: zero,
+            stat: None,
+            unlink: None,
             sync: service(50),
         }
     }

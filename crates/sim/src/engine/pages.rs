@@ -30,13 +30,16 @@ impl Pages {
         new * PAGE
     }
 
-    /// Leaves out the pages that begin at `size` or beyond.
-    pub(super) fn end_at(&mut self, size: u64) {
+    /// Drops the pages that begin at `size` or beyond: how many bytes these are.
+    pub(super) fn end_at(&mut self, size: u64) -> u64 {
         let end = size.div_ceil(PAGE);
+        let dropped: u64 =
+            self.0.range(..).rev().map_while(|(begin, last)| last.checked_sub(end.max(*begin))).sum();
         self.0.retain(|begin, _| *begin < end);
         if let Some(mut last) = self.0.last_entry() {
             *last.get_mut() = end.min(*last.get());
         }
+        dropped * PAGE
     }
 }
 
@@ -91,9 +94,12 @@ mod tests {
         assert_eq!(pages.add(10 * PAGE, PAGE), PAGE);
         assert_eq!(pages.add(PAGE, 10 * PAGE), 8 * PAGE);
         assert_eq!(pages.add(0, 11 * PAGE), 0);
-        pages.end_at(4 * PAGE + 1);
+        assert_eq!(pages.end_at(4 * PAGE + 1), 6 * PAGE);
+        assert_eq!(pages.end_at(4 * PAGE + 1), 0);
         assert_eq!(pages.add(0, 11 * PAGE), 6 * PAGE);
-        pages.end_at(0);
+        assert_eq!(pages.add(20 * PAGE, 2 * PAGE), 2 * PAGE);
+        assert_eq!(pages.end_at(10 * PAGE), 3 * PAGE);
+        assert_eq!(pages.end_at(0), 10 * PAGE);
         assert_eq!(pages.add(0, PAGE), PAGE);
     }
 }

@@ -7,7 +7,7 @@ use pio_trace::{Call, Event, FileId, Flags, HandleId, Layer, Target};
 
 use super::{Engine, Happening, store_requests};
 use crate::process::{Content, Delivery, Key, Requests, Running, Then};
-use crate::workload::What;
+use crate::workload::{Naming, What};
 
 /// Of one computation between calls: more would cost time, and change nothing that can be seen.
 const MOST_PAUSES: u64 = 256;
@@ -100,9 +100,8 @@ impl<'a> Engine<'a> {
             // Among ranks that change it together, the first does it for all.
             What::Resize(handle, call, size) if self.is_first_with(*handle, rank) => {
                 let file = self.workload.handles[handle.index()].file;
-                self.files[file as usize]
-                    .resize(*size, matches!(call, Call::Fallocate | Call::MpiFilePreallocate));
-                self.compute(rank, calls.resize, Then::Directory);
+                let dropping = self.resize(rank, file, *call, *size);
+                self.compute(rank, calls.resize.saturating_add(dropping), Then::Directory);
             }
             What::Resize(..) => self.compute(rank, Duration::ZERO, Then::End),
             What::Sync(..) => self.compute(rank, Duration::ZERO, Then::Flush),
@@ -125,8 +124,17 @@ impl<'a> Engine<'a> {
                 let requests = Requests::Extents(*direction, extents);
                 self.transfer(rank, *handle, Some(*call), requests, false);
             }
-            // What the caller's own part of it is, no machine says.
-            What::Name { .. } => self.compute(rank, Duration::ZERO, Then::Directory),
+            What::Name { call, file } => {
+                let cost = match Naming::of(*call) {
+                    Some(Naming::Ask) => calls.stat,
+                    Some(Naming::Remove) => {
+                        let dropping = self.remove(rank, *file);
+                        calls.unlink.map(|unlink| unlink.saturating_add(dropping))
+                    }
+                    None => None,
+                };
+                self.compute(rank, cost.unwrap_or(Duration::ZERO), Then::Directory);
+            }
             What::Broadcast { root, .. } => self.begin_broadcast(rank, *root),
             What::Rendezvous => self.begin_rendezvous(),
             What::Meet { .. } => self.begin_meeting(rank),

@@ -6,7 +6,7 @@ use pio_plan::Direction;
 use super::{Engine, Happening};
 use crate::process::{Request, Then};
 use crate::shared_files::Asked;
-use crate::workload::What;
+use crate::workload::{Naming, What};
 
 impl Engine<'_> {
     /// The next part of a rank's request goes off, or the whole has been answered.
@@ -64,7 +64,8 @@ impl Engine<'_> {
         Some(Asked { node: process.node, file: transfer.file, direction, offset, bytes })
     }
 
-    /// What an open, a close or a change of size takes in a shared file system, if files are in one.
+    /// What an open, a close, a change of size, or a call that only names a file takes in a shared file system, if files are in
+    /// one.
     pub(super) fn time_in_shared_files(&mut self, rank: u32) -> Option<Duration> {
         let Storage::Shared(costs) = &self.machine.storage else { return None };
         Some(match self.step(rank) {
@@ -73,6 +74,10 @@ impl Engine<'_> {
                 costs.open.saturating_add(create)
             }
             What::Resize(..) => costs.resize,
+            What::Name { call, .. } => {
+                let time = Naming::of(*call).and_then(|naming| naming.of_both(costs.stat, costs.unlink));
+                time.unwrap_or(Duration::ZERO)
+            }
             _ => costs.close,
         })
     }

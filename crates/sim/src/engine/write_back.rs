@@ -39,8 +39,9 @@ impl DirtyPages {
         costs.bandwidth.time_of(self.bytes.saturating_sub(most))
     }
 
-    /// So many bytes go to the device because a sync asks for them: at most those that are not there yet.
-    fn sync(&mut self, costs: &WriteBack, now: Time, bytes: u64) -> u64 {
+    /// So many bytes are dirty no more, because a sync asks for them, or they are dropped: at most those that are not on the device
+    /// yet.
+    fn clean(&mut self, costs: &WriteBack, now: Time, bytes: u64) -> u64 {
         self.write_back(costs, now);
         let bytes = bytes.min(self.bytes);
         self.take(bytes);
@@ -100,11 +101,11 @@ impl Engine<'_> {
         self.events.add(self.now + wait, Happening::Resume(rank));
     }
 
-    /// Of so many dirty bytes of a file that a rank syncs, those that are not on the device yet.
+    /// Of so many dirty bytes of a file that a rank syncs or drops, those that are not on the device yet.
     pub(super) fn not_on_device(&mut self, rank: u32, bytes: u64) -> u64 {
         let Some(costs) = &self.machine.calls.write_back else { return bytes };
         let node = self.processes[rank as usize].node;
-        self.dirty.entry(node).or_default().sync(costs, self.now, bytes)
+        self.dirty.entry(node).or_default().clean(costs, self.now, bytes)
     }
 }
 
@@ -171,8 +172,8 @@ mod tests {
     fn a_sync_asks_for_what_is_left() {
         let mut dirty = DirtyPages::default();
         dirty.add(&costs(), at(0.0), 150 * MEBI);
-        assert_eq!(dirty.sync(&costs(), at(5.0), 150 * MEBI), 100 * MEBI);
-        assert_eq!(dirty.sync(&costs(), at(6.0), MEBI), 0);
+        assert_eq!(dirty.clean(&costs(), at(5.0), 150 * MEBI), 100 * MEBI);
+        assert_eq!(dirty.clean(&costs(), at(6.0), MEBI), 0);
         assert!(dirty.aged.is_empty());
     }
 }

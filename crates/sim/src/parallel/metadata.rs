@@ -74,7 +74,7 @@ impl ParallelFiles {
             Some(Wanted::Close) => costs.close,
             Some(Wanted::Resize) => costs.resize,
             Some(Wanted::Lock) => costs.lock,
-            Some(Wanted::Name(naming)) => naming.time(costs).unwrap_or(Duration::ZERO),
+            Some(Wanted::Name(naming)) => naming.of_both(costs.stat, costs.unlink).unwrap_or(Duration::ZERO),
             _ => Duration::ZERO,
         }
     }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use pio_machine::{Duration, Machine, Metadata, Storage};
+use pio_machine::{Duration, Machine, Storage};
 use pio_trace::Call;
 
 use super::steps::{Step, What, Workload};
@@ -29,12 +29,24 @@ impl Naming {
         }
     }
 
-    /// How long it keeps a metadata server busy, if that is known.
-    pub(crate) fn time(self, costs: &Metadata) -> Option<Duration> {
+    /// What it costs, of what the two cost.
+    pub(crate) fn of_both<T>(self, ask: T, remove: T) -> T {
         match self {
-            Naming::Ask => costs.stat,
-            Naming::Remove => costs.unlink,
+            Naming::Ask => ask,
+            Naming::Remove => remove,
         }
+    }
+
+    /// Whether a machine says what it takes where its files are.
+    fn is_known_to(self, machine: &Machine) -> bool {
+        let told = match &machine.storage {
+            Storage::Local { .. } => [machine.calls.stat, machine.calls.unlink],
+            Storage::Shared(files) => [files.stat, files.unlink],
+            Storage::Parallel(files) => [files.metadata.stat, files.metadata.unlink],
+            Storage::Striped { .. } | Storage::IoNodes { .. } => [None, None],
+        };
+        let [ask, remove] = told.map(|time| time.is_some());
+        self.of_both(ask, remove)
     }
 }
 
@@ -58,9 +70,8 @@ pub struct Named {
 impl Workload {
     /// The workload as a machine runs it: the calls that only name files are steps, as far as the machine says what they take.
     pub(crate) fn on(&self, machine: &Machine) -> Cow<'_, Workload> {
-        let Storage::Parallel(files) = &machine.storage else { return Cow::Borrowed(self) };
         let is_known =
-            |named: &Named| Naming::of(named.call).and_then(|naming| naming.time(&files.metadata)).is_some();
+            |named: &Named| Naming::of(named.call).is_some_and(|naming| naming.is_known_to(machine));
         if !self.named.iter().flatten().any(is_known) {
             return Cow::Borrowed(self);
         }

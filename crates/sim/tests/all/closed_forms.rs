@@ -55,6 +55,8 @@ create = "5 us"
 close = "1 us"
 resize = "60 us"
 lock = "9 us"
+stat = "20 us"
+unlink = "30 us"
 [calls]"#;
 
 fn machine(changes: &[(&str, &str)]) -> Machine {
@@ -569,6 +571,31 @@ fn reads_find_nothing_beyond_the_end_of_a_file_that_the_program_makes() {
 }
 
 #[test]
+fn pages_that_are_cut_off_or_removed_take_time_to_leave_memory() {
+    let calls = "create = \"30 us\"\nresize = \"3 us\"\nstat = \"2 us\"\nunlink = \"6 us\"\n\
+                 dropped-pages = \"4 GB/s\"\nsync = { call = \"10 us\", bandwidth = \"0.1 GB/s\" }\n";
+    let time = |program: Vec<What>| {
+        let mut workload = workload(vec![program]);
+        workload.handles[0].group = None;
+        predict(&shared_core(calls, ""), &workload, Options::default()).unwrap().makespan.picoseconds() / 1000
+    };
+    let (open, sync) = (What::Open(HandleId(0)), What::Sync(HandleId(0), Call::Fsync));
+    let write = request(0, Direction::Write, 0, 8192);
+    let cut = |size| What::Resize(HandleId(0), Call::Ftruncate, size);
+    let name = |call| What::Name { call, file: 0 };
+    let written = time(vec![write.clone()]);
+    assert_eq!(time(vec![write.clone(), cut(4096)]), written + 3_000 + 1_024);
+    assert_eq!(time(vec![write.clone(), cut(4096), cut(4096)]), written + 2 * 3_000 + 1_024);
+    assert_eq!(time(vec![write.clone(), name(Call::Unlink)]), written + 6_000 + 2_048);
+    assert_eq!(time(vec![name(Call::Stat), name(Call::Access), name(Call::Unlink)]), 2 * 2_000 + 6_000);
+    // What has left memory goes to no device; and who opens a file that was removed makes it.
+    let removed = [write.clone(), name(Call::MpiFileDelete)];
+    assert_eq!(time([&removed[..], &[sync]].concat()), time(removed.to_vec()));
+    let again = [open.clone(), write.clone(), name(Call::Unlink), open.clone(), write.clone()];
+    assert_eq!(time(again.to_vec()), 2 * time(vec![open, write]) + 6_000 + 2_048);
+}
+
+#[test]
 fn each_processor_has_a_cache_of_its_own() {
     let cache = "processor-cache = { size = \"1 MiB\", read = \"4 GB/s\", write = \"2 GB/s\" }\n";
     let time = |ranks: u32, cores: u32, program: Vec<(u32, Direction)>| {
@@ -1065,6 +1092,8 @@ fn what_a_shared_file_system_is_asked_for_costs_its_time_and_the_callers() {
         (vec![What::Open(handle), request(0, Direction::Read, 0, 500)], 55_000 + 1000 + 20_500 + 500),
         (vec![What::Close(handle)], 2_000 + 1_000),
         (vec![What::Resize(handle, Call::Ftruncate, 0)], 60_000),
+        (vec![What::Name { call: Call::Stat, file: 0 }], 20_000),
+        (vec![What::Name { call: Call::Unlink, file: 0 }], 30_000),
         // 1000 bytes to write, and their page to sync.
         (
             vec![request(0, Direction::Write, 0, 1000), What::Sync(handle, Call::Fsync)],
