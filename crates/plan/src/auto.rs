@@ -5,8 +5,8 @@
 //! strategy.
 //!
 //! To describe is to wait for the last rank, and it takes longer than many an operation. So the ranks also tell each other how
-//! long they waited the last time, and where they are best off each for itself, they go on so for a while without a word: see
-//! [`Remembered`](crate::Remembered).
+//! long they waited the last time (or, the first time, when they last met), and where they are best off each for itself, they go
+//! on so for a while without a word: see [`Remembered`](crate::Remembered).
 
 use crate::access::{Access, Direction, Group, IoError, Rank};
 use crate::cost::{self, Setting};
@@ -93,9 +93,13 @@ impl Auto {
         let early = std::mem::take(&mut descriptions.early);
         let ranks = self.group.ranks;
         let operation = descriptions.operation(self.direction);
-        let waits_s = self.context.remembered.waited_us.map(|_| descriptions.waited_s());
-        let setting =
-            Setting { described: true, waits_s, ..Setting::of(&self.context, self.direction, ranks) };
+        let is_first = self.context.remembered.is_first;
+        let setting = Setting {
+            described: true,
+            is_first,
+            waits_s: descriptions.waits_s(is_first),
+            ..Setting::of(&self.context, self.direction, ranks)
+        };
         let choice = cost::choose(&operation, &setting, &self.context.terms);
         let strategy = choice.strategy;
         self.choice = Some(choice);

@@ -61,11 +61,17 @@ enum Way {
     ToAggregators(Box<ToAggregators>),
 }
 
+/// What all ranks told of time.
+struct Told {
+    sum_us: u64,
+    most_us: u64,
+    ranks: u32,
+}
+
 impl Descriptions {
-    /// Of one rank. What it waited the last time is what the context recalls.
+    /// Of one rank. What it tells of time is what the context recalls.
     pub(crate) fn new(group: Group, own: &Access, context: &Context) -> Descriptions {
-        let waited_us = context.remembered.waited_us.unwrap_or(0);
-        let description = Description { waited_us, ..context.told.own(own) };
+        let description = Description { told_us: context.remembered.told_us, ..context.told.own(own) };
         let way = if are_told_to_all(&context.hints, group.ranks) {
             Way::ToAll(ToAll::new(group, own, description, context))
         } else {
@@ -140,13 +146,16 @@ impl Descriptions {
         bytes != all.end - all.start
     }
 
-    /// Seconds that the ranks waited for each other the last time, in the mean.
-    pub(crate) fn waited_s(&self) -> f64 {
-        let (all_us, ranks) = match &self.way {
-            Way::ToAll(way) => way.waited_us(),
-            Way::ToAggregators(way) => way.waited_us(),
+    /// Seconds that the ranks wait for each other, in the mean: as they did the last time, or, if this is the first, by how much
+    /// earlier than the last they come.
+    pub(crate) fn waits_s(&self, is_first: bool) -> f64 {
+        let Told { sum_us, most_us, ranks } = match &self.way {
+            Way::ToAll(way) => way.told(),
+            Way::ToAggregators(way) => way.told(),
         };
-        all_us as f64 / 1e6 / f64::from(ranks)
+        let mean_us = sum_us as f64 / f64::from(ranks);
+        let waits_us = if is_first { most_us as f64 - mean_us } else { mean_us };
+        waits_us.max(0.0) / 1e6
     }
 
     /// Tells aggregators what they do not know yet, when the ranks have decided to exchange data: of this rank's access, the

@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn chosen(mut remembered: Remembered) -> Option<Strategy> {
-        remembered.recall(Direction::Write).strategy
+        remembered.recall(Direction::Write, 0).strategy
     }
 
     #[test]

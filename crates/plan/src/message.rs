@@ -2,12 +2,12 @@
 //!
 //! | message | bytes |
 //! |---|---|
-//! | describe | `1`, data bytes, pieces, first offset, end offset, microseconds waited, `0` or `1` + view + first position |
+//! | describe | `1`, data bytes, pieces, first offset, end offset, microseconds told, `0` or `1` + view + first position |
 //! | grant | `2`, window index |
 //! | release | `3`, window index |
 //! | acknowledge | `4`, error number or 0 |
 //! | register | `5`, view |
-//! | take part | `6`, first position, data bytes, microseconds waited |
+//! | take part | `6`, first position, data bytes, microseconds told |
 //! | summary | `7`, the numbers of a [`Summary`] in its order, `0` or `1` if interleaved, number of intervals, of each what lies between it and the one before, and its bytes |
 //! | clients | `8`, number of runs, of each what lies between it and the one before, how many aggregators, how many clients each has |
 //! | ended | `9`, error number or 0 |
@@ -37,8 +37,8 @@ pub struct Description {
     pub pieces: u64,
     /// The smallest interval of the file that holds them.
     pub bounds: Range<u64>,
-    /// Microseconds that it waited for the others when they last described their accesses.
-    pub waited_us: u64,
+    /// Microseconds from which all learn how long they wait for each other: see [`Recalled::told_us`](crate::Recalled::told_us).
+    pub told_us: u64,
     /// Which bytes exactly: told to aggregators only.
     pub access: Option<Access>,
 }
@@ -56,7 +56,7 @@ impl Description {
             bytes: access.bytes(),
             pieces,
             bounds: access.bounds(),
-            waited_us: 0,
+            told_us: 0,
             access: tell.then(|| access.clone()),
         }
     }
@@ -94,7 +94,7 @@ pub enum Message {
         /// Data bytes of the view.
         positions: Range<u64>,
         /// As in a [`Description`].
-        waited_us: u64,
+        told_us: u64,
     },
     /// What some ranks access together: from a child in the tree of ranks those below it, from the parent all. (Most messages are
     /// others, and smaller.)
@@ -168,9 +168,9 @@ impl Message {
             // The simulator asks very often.
             Message::Grant { index } | Message::Release { index } => 1 + size_of(*index),
             Message::Acknowledge { error } | Message::Ended { error } => 1 + size_of(errno_of(*error)),
-            Message::TakePart { positions, waited_us } => {
+            Message::TakePart { positions, told_us } => {
                 let bytes = positions.end.saturating_sub(positions.start);
-                1 + size_of(positions.start) + size_of(bytes) + size_of(*waited_us)
+                1 + size_of(positions.start) + size_of(bytes) + size_of(*told_us)
             }
             Message::AmongLeaders(message) => 1 + message.size(),
             _ => self.encode().len() as u64,
@@ -187,7 +187,7 @@ impl Message {
                 put(&mut out, description.pieces);
                 put(&mut out, description.bounds.start);
                 put(&mut out, description.bounds.end);
-                put(&mut out, description.waited_us);
+                put(&mut out, description.told_us);
                 match &description.access {
                     None => out.push(0),
                     Some(access) => {
@@ -204,10 +204,10 @@ impl Message {
                 out.push(REGISTER);
                 view.encode(&mut out);
             }
-            Message::TakePart { positions, waited_us } => {
+            Message::TakePart { positions, told_us } => {
                 put_pair(&mut out, TAKE_PART, positions.start);
                 put(&mut out, positions.end.saturating_sub(positions.start));
-                put(&mut out, *waited_us);
+                put(&mut out, *told_us);
             }
             Message::Summary(summary) => put_summary(&mut out, summary),
             Message::Clients(clients) => put_clients(&mut out, clients),
@@ -241,7 +241,7 @@ impl Message {
             TAKE_PART => {
                 let start = take(input)?;
                 let positions = start..take_end(input, start)?;
-                Message::TakePart { positions, waited_us: take(input)? }
+                Message::TakePart { positions, told_us: take(input)? }
             }
             SUMMARY => Message::Summary(Box::new(take_summary(input)?)),
             CLIENTS => Message::Clients(take_clients(input)?),
@@ -318,7 +318,7 @@ fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
     let bytes = take(input)?;
     let pieces = take(input)?;
     let bounds = take_range(input)?;
-    let waited_us = take(input)?;
+    let told_us = take(input)?;
     let access = match take_byte(input, "whether a view follows")? {
         0 => None,
         1 => {
@@ -329,7 +329,7 @@ fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
         }
         _ => return Err(MessageError { expected: "0 or 1" }),
     };
-    let description = Description { bytes, pieces, bounds, waited_us, access };
+    let description = Description { bytes, pieces, bounds, told_us, access };
     let honest = description.access.as_ref().is_none_or(|access| access.bounds() == description.bounds);
     if honest && description.bounds.end - description.bounds.start >= bytes {
         Ok(description)
@@ -340,8 +340,11 @@ fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
 
 fn put_summary(out: &mut Vec<u8>, summary: &Summary) {
     out.push(SUMMARY);
-    let Summary { busy, bytes, most_bytes, pieces, most_pieces, spans, most_span, waited_us, .. } = *summary;
-    let numbers = [u64::from(busy), bytes, most_bytes, pieces, most_pieces, spans, most_span, waited_us];
+    let Summary {
+        busy, bytes, most_bytes, pieces, most_pieces, spans, most_span, told_us, most_told_us, ..
+    } = *summary;
+    let numbers =
+        [u64::from(busy), bytes, most_bytes, pieces, most_pieces, spans, most_span, told_us, most_told_us];
     numbers.into_iter().for_each(|number| put(out, number));
     out.push(u8::from(summary.is_interleaved));
     put(out, summary.intervals.len() as u64);
@@ -362,7 +365,8 @@ fn take_summary(input: &mut &[u8]) -> Result<Summary, MessageError> {
         most_pieces: take(input)?,
         spans: take(input)?,
         most_span: take(input)?,
-        waited_us: take(input)?,
+        told_us: take(input)?,
+        most_told_us: take(input)?,
         is_interleaved: take_byte(input, "whether ranks are interleaved")? != 0,
         intervals: Vec::new(),
     };
@@ -472,15 +476,15 @@ mod tests {
         let error = Some(IoError { errno: 28 });
         for message in [
             Message::Describe(Description::of(&access, true)),
-            Message::Describe(Description { waited_us: 300, ..Description::of(&access, false) }),
+            Message::Describe(Description { told_us: 300, ..Description::of(&access, false) }),
             Message::Grant { index: 0 },
             Message::Release { index: u64::MAX },
             Message::Acknowledge { error },
             Message::Acknowledge { error: None },
             Message::Register(View::contiguous(24)),
-            Message::TakePart { positions: 7..1000, waited_us: 5 },
-            Message::TakePart { positions: 1 << 40..u64::MAX, waited_us: 127 },
-            Message::Summary(Summary { waited_us: 9, ..Summary::default() }.into()),
+            Message::TakePart { positions: 7..1000, told_us: 5 },
+            Message::TakePart { positions: 1 << 40..u64::MAX, told_us: 127 },
+            Message::Summary(Summary { told_us: 9, most_told_us: 8, ..Summary::default() }.into()),
             Message::Summary(Box::new(Summary {
                 is_interleaved: true,
                 intervals: vec![3..7, 9..1 << 40],

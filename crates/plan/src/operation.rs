@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn description(bytes: u64, pieces: u64, bounds: Range<u64>) -> Description {
-        Description { bytes, pieces, bounds, waited_us: 0, access: None }
+        Description { bytes, pieces, bounds, told_us: 0, access: None }
     }
 
     #[test]

@@ -35,22 +35,32 @@ struct Kept {
 }
 
 /// What an operation is to know of those before it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recalled {
     /// What it is to do without a word; none if the ranks are to describe their accesses. The same on all ranks.
     pub strategy: Option<Strategy>,
-    /// How long this rank waited for the others when they last described their accesses, if they did. Whether they did is the
-    /// same on all ranks.
-    pub waited_us: Option<u64>,
+    /// Whether the ranks have not described their accesses yet. The same on all ranks.
+    pub is_first: bool,
+    /// Microseconds that this rank waited for the others when they last did; if they have not, those since the ranks met. Who is
+    /// the last to come has most of these.
+    pub told_us: u64,
+}
+
+impl Default for Recalled {
+    fn default() -> Recalled {
+        Recalled { strategy: None, is_first: true, told_us: 0 }
+    }
 }
 
 impl Remembered {
-    /// What the next operation is to know.
-    pub fn recall(&mut self, direction: Direction) -> Recalled {
+    /// What the next operation is to know, so many microseconds after the ranks met: opened the file, set its views, or last
+    /// described their accesses.
+    pub fn recall(&mut self, direction: Direction, since_met_us: u64) -> Recalled {
         let kept = &mut self.each[direction as usize];
         let strategy = kept.strategy.filter(|_| kept.left > 0);
         kept.left = kept.left.saturating_sub(1);
-        Recalled { strategy, waited_us: kept.waited_us }
+        let told_us = kept.waited_us.unwrap_or(since_met_us);
+        Recalled { strategy, is_first: kept.waited_us.is_none(), told_us }
     }
 
     /// Ranks may exchange data in this operation: the next one begins with their descriptions, whatever it is. They say that a rank
@@ -92,7 +102,7 @@ mod tests {
     fn described(remembered: &mut Remembered, operations: u32, choice: &Choice) -> Vec<u32> {
         let mut described = Vec::new();
         for operation in 0..operations {
-            match remembered.recall(Direction::Write).strategy {
+            match remembered.recall(Direction::Write, 0).strategy {
                 Some(strategy) => assert_eq!(strategy, choice.strategy),
                 None => {
                     described.push(operation);
@@ -107,7 +117,7 @@ mod tests {
     fn what_holds_is_asked_ever_less_often() {
         let mut remembered = Remembered::default();
         assert_eq!(described(&mut remembered, 200, &choice(Strategy::Independent)), [0, 4, 17, 66, 130, 194]);
-        assert_eq!(remembered.recall(Direction::Read), Recalled::default());
+        assert_eq!(remembered.recall(Direction::Read, 0), Recalled::default());
     }
 
     #[test]
@@ -130,25 +140,29 @@ mod tests {
     fn after_an_exchange_ranks_describe_whatever_comes() {
         let mut remembered = Remembered::default();
         remembered.learn(Direction::Write, &choice(Strategy::Sieving), 0);
-        assert!(remembered.recall(Direction::Write).strategy.is_some());
+        assert!(remembered.recall(Direction::Write, 0).strategy.is_some());
         remembered.learn(Direction::Read, &choice(Strategy::TwoPhase), 0);
-        assert!(remembered.recall(Direction::Write).strategy.is_none());
+        assert!(remembered.recall(Direction::Write, 0).strategy.is_none());
     }
 
     #[test]
     fn ranks_expect_to_wait_as_they_waited() {
         let mut remembered = Remembered::default();
         remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 700);
-        assert_eq!(remembered.recall(Direction::Write), Recalled { strategy: None, waited_us: Some(700) });
-        assert_eq!(remembered.recall(Direction::Read).waited_us, None);
+        let waited = |told_us| Recalled { strategy: None, is_first: false, told_us };
+        assert_eq!(remembered.recall(Direction::Write, 5000), waited(700));
+        assert_eq!(
+            remembered.recall(Direction::Read, 5000),
+            Recalled { told_us: 5000, ..Recalled::default() }
+        );
         remembered.learn(Direction::Write, &choice(Strategy::List), 900);
         for _ in 0..3 {
-            assert_eq!(remembered.recall(Direction::Write).strategy, Some(Strategy::List));
+            assert_eq!(remembered.recall(Direction::Write, 0).strategy, Some(Strategy::List));
         }
-        assert_eq!(remembered.recall(Direction::Write), Recalled { strategy: None, waited_us: Some(900) });
+        assert_eq!(remembered.recall(Direction::Write, 0), waited(900));
         // Four operations went by.
         remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 2000);
-        assert_eq!(remembered.recall(Direction::Write).waited_us, Some(500));
+        assert_eq!(remembered.recall(Direction::Write, 0), waited(500));
     }
 
     #[test]

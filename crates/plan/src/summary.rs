@@ -28,8 +28,10 @@ pub struct Summary {
     pub spans: u64,
     /// The same of the rank that has most.
     pub most_span: u64,
-    /// Microseconds that ranks waited for the others when they last described their accesses, summed up.
-    pub waited_us: u64,
+    /// Microseconds that ranks [told](Description::told_us), summed up.
+    pub told_us: u64,
+    /// The same of the rank that told most.
+    pub most_told_us: u64,
     /// Whether some ranks' spans overlap: or perhaps overlap, if what the ranks of one part of the tree access does not fit
     /// so few intervals as a summary has.
     pub is_interleaved: bool,
@@ -40,9 +42,9 @@ pub struct Summary {
 impl Summary {
     /// Of one rank.
     pub(crate) fn of(description: &Description) -> Summary {
-        let Description { bytes, pieces, bounds, waited_us, .. } = description;
+        let Description { bytes, pieces, bounds, told_us, .. } = description;
         if *bytes == 0 {
-            return Summary { waited_us: *waited_us, ..Summary::default() };
+            return Summary { told_us: *told_us, most_told_us: *told_us, ..Summary::default() };
         }
         let span = bounds.end - bounds.start;
         Summary {
@@ -53,7 +55,8 @@ impl Summary {
             most_pieces: *pieces,
             spans: span,
             most_span: span,
-            waited_us: *waited_us,
+            told_us: *told_us,
+            most_told_us: *told_us,
             is_interleaved: false,
             intervals: vec![bounds.clone()],
         }
@@ -95,7 +98,8 @@ impl Sum for Summary {
         self.most_pieces = self.most_pieces.max(later.most_pieces);
         self.spans = self.spans.saturating_add(later.spans);
         self.most_span = self.most_span.max(later.most_span);
-        self.waited_us = self.waited_us.saturating_add(later.waited_us);
+        self.told_us = self.told_us.saturating_add(later.told_us);
+        self.most_told_us = self.most_told_us.max(later.most_told_us);
         self.intervals.extend(later.intervals);
         self.intervals.sort_by_key(|interval| interval.start);
         let overlaps = self.intervals.is_sorted_by(|one, next| one.end <= next.start);
@@ -130,7 +134,7 @@ mod tests {
     use super::*;
 
     fn description(bytes: u64, pieces: u64, bounds: Range<u64>) -> Description {
-        Description { bytes, pieces, bounds, waited_us: 2, access: None }
+        Description { bytes, pieces, bounds, told_us: 2, access: None }
     }
 
     /// As a tree adds them: neighbours first.
@@ -156,7 +160,7 @@ mod tests {
             assert!(!summary.is_interleaved, "{ranks}");
             assert!(summary.intervals.len() <= INTERVALS);
             assert_eq!(summary.operation(Direction::Write, 9).span, (ranks - 1) * 100 + 40);
-            assert_eq!(summary.waited_us, ranks * 2);
+            assert_eq!((summary.told_us, summary.most_told_us), (ranks * 2, 2));
             let reversed: Vec<_> = apart.iter().rev().cloned().collect();
             assert!(!sum(&reversed).is_interleaved);
         }

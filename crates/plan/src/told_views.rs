@@ -60,7 +60,7 @@ impl ToldViews {
     pub(crate) fn describe(&self, own: &Description, to: Rank) -> Message {
         match &own.access {
             Some(access) if !self.lock().to.insert(to) => {
-                Message::TakePart { positions: access.positions.clone(), waited_us: 0 }
+                Message::TakePart { positions: access.positions.clone(), told_us: 0 }
             }
             _ => Message::Describe(own.clone()),
         }

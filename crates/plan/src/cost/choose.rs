@@ -14,8 +14,9 @@ pub fn possible(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<
     Strategy::ALL.into_iter().filter_map(|strategy| estimate(strategy, operation, setting, terms)).collect()
 }
 
-/// Where nobody knows how long ranks wait for those that come late, they exchange data only if they would be so many times as fast
-/// as each for itself: a rank on its own waits for nobody.
+/// Before ranks have waited for each other once, they exchange data only if they would be so many times as fast as each for itself:
+/// a rank on its own waits for nobody. When each was the last to come is known by when they met; not what else keeps it waiting,
+/// as others that want its processor.
 const WORTH_AN_EXCHANGE: f64 = 2.0;
 
 /// Ranks that would wait for each other ask seldom whether they still would: so many times more would be lost meanwhile, if they would
@@ -30,10 +31,10 @@ const EQUAL: f64 = 1.1;
 /// far: [`WORTH_AN_EXCHANGE`]. The reason tells what it takes, what takes longest in it, and how much longer the others would take.
 pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice {
     let estimates = possible(operation, setting, terms);
-    let expected = |one: &Estimate| match setting.waits_s {
-        _ if !one.strategy.sends_messages() => one.seconds(),
-        Some(waits_s) => one.seconds() + waits_s,
-        None => one.seconds() * WORTH_AN_EXCHANGE,
+    let times = if setting.is_first { WORTH_AN_EXCHANGE } else { 1.0 };
+    let expected = |one: &Estimate| match one.strategy.sends_messages() {
+        true => one.seconds() * times + setting.waits_s,
+        false => one.seconds(),
     };
     let least = estimates.iter().map(expected).fold(f64::INFINITY, f64::min);
     let equal = estimates.iter().filter(|one| expected(one) <= least * EQUAL);
@@ -45,8 +46,10 @@ pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice
     };
     // Where not all ranks have data, they may the next time: that is another operation.
     let holds = if operation.busy < operation.ranks { 0 } else { holds(best, &estimates, setting) };
-    let waits = setting.waits_s.map(|waits_s| format!("; who exchanges data waits {:.3} ms", waits_s * 1e3));
-    let reason = reason(operation, best, &estimates) + &waits.unwrap_or_default();
+    let mut reason = reason(operation, best, &estimates);
+    if setting.waits_s > 0.0 {
+        reason += &format!("; who exchanges data waits {:.3} ms", setting.waits_s * 1e3);
+    }
     Choice { strategy: best.strategy, holds, reason }
 }
 
@@ -54,7 +57,7 @@ pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice
 fn holds(best: &Estimate, estimates: &[Estimate], setting: &Setting) -> u32 {
     let exchanging = estimates.iter().filter(|one| one.strategy.sends_messages());
     let gain_s = best.seconds() - exchanging.map(Estimate::seconds).fold(f64::INFINITY, f64::min);
-    if gain_s <= 0.0 { u32::MAX } else { (setting.waits_s.unwrap_or_default() / gain_s * SELDOM) as u32 }
+    if gain_s <= 0.0 { u32::MAX } else { (setting.waits_s / gain_s * SELDOM) as u32 }
 }
 
 /// Whether list is the first of equals, not the last.

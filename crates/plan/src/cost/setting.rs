@@ -41,8 +41,10 @@ pub struct Setting {
     pub teams: Option<Teams>,
     /// Whether every rank knows what all access together already: to choose, for example.
     pub described: bool,
-    /// Seconds that ranks which exchange data are to wait for those that come late; none if nobody knows.
-    pub waits_s: Option<f64>,
+    /// Whether it is the first of its kind, so that nobody knows how long ranks wait for each other.
+    pub is_first: bool,
+    /// Seconds that ranks which exchange data are to wait for those that come late, as far as that is known.
+    pub waits_s: f64,
 }
 
 impl Setting {
@@ -69,7 +71,8 @@ impl Setting {
             described_to_all: are_told_to_all(hints, ranks),
             teams: context.leaders.as_ref().map(|leaders| leaders.teams(hints)),
             described: false,
-            waits_s: None,
+            is_first: true,
+            waits_s: 0.0,
         }
     }
 

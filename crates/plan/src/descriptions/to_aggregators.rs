@@ -14,6 +14,7 @@ use std::ops::Range;
 
 use pio_layout::{Layout, View};
 
+use super::Told;
 use crate::access::{Access, Direction, Group, Rank};
 use crate::domain::{Domains, Part};
 use crate::expected::Clients;
@@ -141,9 +142,10 @@ impl ToAggregators {
         self.summary.as_ref().unwrap_or(&nothing).operation(direction, self.group.ranks)
     }
 
-    /// Microseconds that all ranks together waited, and how many they are.
-    pub(super) fn waited_us(&self) -> (u64, u32) {
-        (self.summary.as_ref().map_or(0, |summary| summary.waited_us), self.group.ranks)
+    pub(super) fn told(&self) -> Told {
+        let sums = self.summary.as_ref().map(|summary| (summary.told_us, summary.most_told_us));
+        let (sum_us, most_us) = sums.unwrap_or_default();
+        Told { sum_us, most_us, ranks: self.group.ranks }
     }
 
     pub(super) fn tell_aggregators(&mut self, parts: &[Part], actions: &mut Vec<Action>) {

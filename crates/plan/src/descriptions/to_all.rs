@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pio_layout::View;
 
+use super::Told;
 use crate::access::{Access, Direction, Group, Rank};
 use crate::domain::Domains;
 use crate::machine::Action;
@@ -56,7 +57,7 @@ impl ToAll {
         for step in 1..ranks {
             let to = Rank((rank.0 + step) % ranks);
             let message = if self.is_registered {
-                Message::TakePart { positions: self.positions.clone(), waited_us: description.waited_us }
+                Message::TakePart { positions: self.positions.clone(), told_us: description.told_us }
             } else if self.domains.aggregates(to) {
                 Message::Describe(description.clone())
             } else {
@@ -69,9 +70,9 @@ impl ToAll {
     pub(super) fn take(&mut self, from: Rank, message: Message) -> Result<(), Unexpected> {
         let description = match message {
             Message::Describe(description) => description,
-            Message::TakePart { positions, waited_us } => {
+            Message::TakePart { positions, told_us } => {
                 let view = self.views.as_ref().and_then(|views| views.get(from.index())).ok_or(Unexpected)?;
-                Description { waited_us, ..Description::of(&part_of(view, positions)?, true) }
+                Description { told_us, ..Description::of(&part_of(view, positions)?, true) }
             }
             _ => return Err(Unexpected),
         };
@@ -90,10 +91,10 @@ impl ToAll {
         self.missing == 0
     }
 
-    /// Microseconds that all ranks together waited, and how many they are.
-    pub(super) fn waited_us(&self) -> (u64, u32) {
-        let all = self.each.iter().flatten().map(|one| one.waited_us).fold(0, u64::saturating_add);
-        (all, self.group.ranks)
+    pub(super) fn told(&self) -> Told {
+        let each = || self.each.iter().flatten().map(|one| one.told_us);
+        let (sum_us, most_us) = (each().fold(0, u64::saturating_add), each().max().unwrap_or(0));
+        Told { sum_us, most_us, ranks: self.group.ranks }
     }
 
     pub(super) fn operation(&self, direction: Direction) -> Operation {

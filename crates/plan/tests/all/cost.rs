@@ -8,7 +8,7 @@ use proptest::prelude::*;
 fn interleaved(direction: Direction, ranks: u64, pieces: u64, bytes: u64) -> Operation {
     let description = |rank: u64| {
         let bounds = rank * bytes..((pieces - 1) * ranks + rank + 1) * bytes;
-        Description { bytes: pieces * bytes, pieces, bounds, waited_us: 0, access: None }
+        Description { bytes: pieces * bytes, pieces, bounds, told_us: 0, access: None }
     };
     Operation::of(direction, ranks as u32, &(0..ranks).map(description).collect::<Vec<_>>())
 }
@@ -19,7 +19,7 @@ fn apart(direction: Direction, ranks: u64, bytes: u64) -> Operation {
         bytes,
         pieces: 1,
         bounds: rank * bytes..(rank + 1) * bytes,
-        waited_us: 0,
+        told_us: 0,
         access: None,
     };
     Operation::of(direction, ranks as u32, &(0..ranks).map(description).collect::<Vec<_>>())
@@ -245,33 +245,38 @@ fn on_servers_nobody_sieves_to_write() {
 
 #[test]
 fn a_choice_holds_while_to_ask_costs_more_than_may_be_gained() {
+    let asked = |ranks, waits_s| Setting { is_first: false, waits_s, ..setting(0, ranks) };
     let holds = |operation: &Operation, waits_s| {
-        let setting = Setting { waits_s, ..setting(0, operation.ranks) };
+        let setting = asked(operation.ranks, waits_s);
         choose(operation, &setting, &Terms::MEASURED).holds
     };
     // Nothing may be gained.
-    assert_eq!(holds(&apart(Direction::Write, 4, 16 << 20), None), u32::MAX);
+    assert_eq!(holds(&apart(Direction::Write, 4, 16 << 20), 0.0), u32::MAX);
     // One that only waiting decides is not; nor one of an operation in which not all ranks have data.
     let exchanged = interleaved(Direction::Write, 8, 128, 2048);
-    let late = choose(&exchanged, &Setting { waits_s: Some(1.0), ..setting(0, 8) }, &Terms::MEASURED);
+    let late = choose(&exchanged, &asked(8, 1.0), &Terms::MEASURED);
     assert!(!late.strategy.sends_messages());
     let seconds =
         |strategy| estimate(strategy, &exchanged, &setting(0, 8), &Terms::MEASURED).unwrap().seconds();
     let gain_s = seconds(late.strategy) - seconds(Strategy::TwoPhase).min(seconds(Strategy::ViewBased));
     assert_eq!(late.holds, (1.0 / gain_s * 10.0) as u32);
-    assert_eq!(holds(&exchanged, Some(10.0)) / late.holds, 10);
-    assert_eq!(holds(&Operation { ranks: 5, ..apart(Direction::Write, 4, 16 << 20) }, None), 0);
+    assert_eq!(holds(&exchanged, 10.0) / late.holds, 10);
+    assert_eq!(holds(&Operation { ranks: 5, ..apart(Direction::Write, 4, 16 << 20) }, 0.0), 0);
 }
 
 #[test]
 fn who_waits_long_for_others_goes_alone() {
     let operation = interleaved(Direction::Write, 8, 128, 2048);
-    let chosen =
-        |waits_s| choose(&operation, &Setting { waits_s, ..setting(0, 8) }, &Terms::MEASURED).strategy;
+    let chosen = |is_first, waits_s| {
+        choose(&operation, &Setting { is_first, waits_s, ..setting(0, 8) }, &Terms::MEASURED).strategy
+    };
     let time = |strategy| estimate(strategy, &operation, &setting(0, 8), &Terms::MEASURED).unwrap().seconds();
     let saved = time(Strategy::Independent) - time(Strategy::ViewBased);
-    assert!(chosen(Some(0.5 * saved)).sends_messages());
-    assert_eq!(chosen(Some(saved)), Strategy::Independent);
+    assert!(chosen(false, 0.5 * saved).sends_messages());
+    assert_eq!(chosen(false, saved), Strategy::Independent);
+    // The first time, by when they come.
+    assert!(chosen(true, 0.0).sends_messages());
+    assert_eq!(chosen(true, saved), Strategy::Independent);
 }
 
 #[test]
@@ -321,7 +326,7 @@ fn who_has_a_part_of_the_file_has_few_partners() {
     let ranks = 4096_u64;
     let description = |rank: u64| {
         let bounds = rank * 12_800_000..rank * 12_800_000 + 12_700_000;
-        Description { bytes: 64 * 100_000, pieces: 64, bounds, waited_us: 0, access: None }
+        Description { bytes: 64 * 100_000, pieces: 64, bounds, told_us: 0, access: None }
     };
     let operation = Operation::of(Direction::Read, 4096, &(0..ranks).map(description).collect::<Vec<_>>());
     // Strips are known: what is large is exchanged, too.
@@ -446,7 +451,7 @@ proptest! {
     #[test]
     fn no_number_is_too_large(pieces in 1_u64..=u64::MAX, span in 1_u64..=u64::MAX, ranks in 1_u32..=u32::MAX, servers: u32) {
         let bytes = span.min(pieces.max(span / 3));
-        let one = Description { bytes, pieces: pieces.min(bytes), bounds: 0..span, waited_us: 0, access: None };
+        let one = Description { bytes, pieces: pieces.min(bytes), bounds: 0..span, told_us: 0, access: None };
         for direction in WAYS {
             let operation = Operation::of(direction, ranks, &[one.clone(), one.clone()]);
             for estimate in all(&operation, &setting(servers, ranks), &Terms::MEASURED) {

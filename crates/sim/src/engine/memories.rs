@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use pio_plan::{Hints, Memory, Remembered, Shape, Site};
 
+use crate::kernel::Time;
+
 /// Of all ranks. As in the library, a group's ranks talk through one channel for each file that they have open at a time; it is
 /// the channel that has a memory, and the next file takes the one that was put back last.
 #[derive(Debug, Default)]
@@ -19,6 +21,8 @@ struct Kept {
     memory: Memory,
     /// Under the views in force.
     remembered: Remembered,
+    /// When the ranks opened the file, set its views, or last described their accesses.
+    met: Time,
 }
 
 impl Memories {
@@ -26,7 +30,7 @@ impl Memories {
     pub(super) fn open(&mut self, rank: u32, open: u64, group: u32, site: &Site, hints: &Hints) {
         let memory = self.free.get_mut(&(rank, group)).and_then(Vec::pop).unwrap_or_default();
         let remembered = memory.recall(site, hints, Shape::default());
-        self.open.insert((rank, open), Kept { memory, remembered });
+        self.open.insert((rank, open), Kept { memory, remembered, met: Time::default() });
     }
 
     /// A rank sets a view there: until now the views had this shape, and now that.
@@ -38,7 +42,7 @@ impl Memories {
         site: &Site,
         hints: &Hints,
     ) {
-        let Kept { memory, remembered } = self.open.entry((rank, open)).or_default();
+        let Kept { memory, remembered, .. } = self.open.entry((rank, open)).or_default();
         memory.keep(site, hints, before, *remembered);
         *remembered = memory.recall(site, hints, now);
     }
@@ -53,7 +57,7 @@ impl Memories {
         site: &Site,
         hints: &Hints,
     ) {
-        let Some(Kept { mut memory, remembered }) = self.open.remove(&(rank, open)) else { return };
+        let Some(Kept { mut memory, remembered, .. }) = self.open.remove(&(rank, open)) else { return };
         memory.keep(site, hints, shape, remembered);
         self.free.entry((rank, group)).or_default().push(memory);
     }
@@ -61,5 +65,10 @@ impl Memories {
     /// What a rank keeps in mind of a file under the views in force.
     pub(super) fn of(&mut self, rank: u32, open: u64) -> &mut Remembered {
         &mut self.open.entry((rank, open)).or_default().remembered
+    }
+
+    /// When the ranks met there.
+    pub(super) fn met(&mut self, rank: u32, open: u64) -> &mut Time {
+        &mut self.open.entry((rank, open)).or_default().met
     }
 }

@@ -53,8 +53,10 @@ impl Engine<'_> {
                 Arc::make_mut(&mut context).told = told.clone();
             }
             if self.strategy == Strategy::Auto && !self.is_asynchronous(rank) {
+                let since_met = self.now.since(*self.memories.met(rank, key.of));
+                let since_met_us = self.told_us(since_met);
                 let remembered = self.memories.of(rank, key.of);
-                Arc::make_mut(&mut context).remembered = remembered.recall(direction);
+                Arc::make_mut(&mut context).remembered = remembered.recall(direction, since_met_us);
             } else if self.strategy == Strategy::Auto {
                 self.memories.of(rank, key.of).describe_next();
             }
@@ -89,19 +91,35 @@ impl Engine<'_> {
         matches!(self.step(rank), What::Access { call, .. } if call.is_asynchronous() || call.begins_split())
     }
 
-    /// Keeps in mind what the ranks chose in the operation that ends, and how long this one waited for that. Who replaces machines
-    /// compares them with those of another clock.
+    /// Keeps in mind that the ranks met in the call that ends, and, of an operation, what they chose and how long this one waited for
+    /// that.
     pub(super) fn learn(&mut self, rank: u32) {
-        let Running::Operation { machine, key, chose_after, .. } = &self.processes[rank as usize].running
+        if self.strategy != Strategy::Auto {
+            return;
+        }
+        if let What::Open(handle) | What::SetView(handle, _) = self.step(rank) {
+            let open = &self.workload.handles[handle.index()];
+            if open.group.is_some() {
+                *self.memories.met(rank, open.collective) = self.now;
+            }
+        }
+        let Running::Operation { machine, key, began, chose_after, .. } =
+            &self.processes[rank as usize].running
         else {
             return;
         };
         let What::Access { direction, .. } = self.step(rank) else { return };
         if let (Some(choice), false) = (machine.choice(), self.is_asynchronous(rank)) {
-            let waited = chose_after.filter(|_| self.replace.is_none()).unwrap_or_default();
-            let remembered = self.memories.of(rank, key.of);
-            remembered.learn(*direction, choice, waited.picoseconds() / 1_000_000);
+            let waited = chose_after.unwrap_or_default();
+            let waited_us = self.told_us(waited);
+            *self.memories.met(rank, key.of) = *began + waited;
+            self.memories.of(rank, key.of).learn(*direction, choice, waited_us);
         }
+    }
+
+    /// What a rank tells others of time. Who replaces machines compares them with those of another clock.
+    fn told_us(&self, time: Duration) -> u64 {
+        if self.replace.is_some() { 0 } else { time.picoseconds() / 1_000_000 }
     }
 
     /// What an operation of a rank goes by. It is the same for all ranks, and to find it takes a look at all of them: the latest

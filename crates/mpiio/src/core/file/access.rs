@@ -2,12 +2,12 @@
 
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pio_layout::View;
 use pio_plan::{
-    Access, Choice, Context, Direction, Group, Hints, Rank, Remembered, Shape, Site, StateMachine, Strategy,
-    ToldViews, Views,
+    Access, Choice, Context, Direction, Group, Hints, Rank, Recalled, Remembered, Shape, Site, StateMachine,
+    Strategy, ToldViews, Views,
 };
 
 use crate::core::file::hints::Kept;
@@ -66,6 +66,8 @@ pub(crate) struct State {
     pub(crate) told: ToldViews,
     /// What the automatic choice keeps in mind under the views in force.
     pub(crate) remembered: Remembered,
+    /// When the ranks opened the file, set its views, or last described their accesses.
+    pub(crate) met: Instant,
     /// How these lie.
     pub(crate) shape: Shape,
 }
@@ -109,6 +111,11 @@ enum Start {
     Ordered { view_number: u64, shared_start: u64 },
 }
 
+/// What a rank tells others of time. Machines of tests are compared with those of the simulator, which has another clock.
+fn told_us(time: Duration) -> u64 {
+    if cfg!(test) { 0 } else { time.as_micros() as u64 }
+}
+
 impl Inner {
     /// Reads or writes; bytes moved. If collective, a rank whose arguments are wrong (`memory` an error, or others)
     /// still takes part, with no data.
@@ -121,15 +128,16 @@ impl Inner {
     ) -> Result<u64, Status> {
         if collective {
             let mut operation = self.prepare(direction, collective, positioning, memory);
-            operation.context.remembered = self.state().remembered.recall(direction);
+            operation.context.remembered = self.state().recall(direction);
             let mut channel = self.collective.acquire()?;
+            let began = Instant::now();
             let mut operation = Collective::new(operation);
             let outcome =
                 to_the_end(&mut channel, self.site.via, |channel| operation.step(self, channel, May::ALL));
             if let Some((choice, after)) = operation.choice() {
-                // Machines of tests are compared with those of the simulator, which has another clock.
-                let waited_us = if cfg!(test) { 0 } else { after.as_micros() as u64 };
-                self.state().remembered.learn(direction, choice, waited_us);
+                let mut state = self.state();
+                state.remembered.learn(direction, choice, told_us(after));
+                state.met = began + after;
             }
             return outcome;
         }
@@ -548,6 +556,11 @@ impl Operation {
 }
 
 impl State {
+    /// What the next collective operation is to know of those before it.
+    fn recall(&mut self, direction: Direction) -> Recalled {
+        self.remembered.recall(direction, told_us(self.met.elapsed()))
+    }
+
     fn ordered(&self) -> Start {
         Start::Ordered { view_number: self.view_number, shared_start: self.shared_start }
     }

@@ -4,6 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use pio_layout::{Datatype, View};
 use pio_plan::{Direction, Gaps, Group, Hints, Rank, Shape, Site, ToldViews, Via, ViewExchange, Views};
@@ -73,6 +74,7 @@ impl File {
             shared_start: end,
             atomic: false,
             remembered: channel.memory.recall(&site, &hints, shape),
+            met: Instant::now(),
             shape,
             hints,
             kept: given.kept.or(&given_of_site.kept),
@@ -199,6 +201,7 @@ impl File {
         state.remembered = channel.memory.recall(site, &state.hints, state.shape);
         let gaps = all.iter().map(|[.., gaps, _]| Gaps::of_number(*gaps)).fold(gaps, Gaps::max);
         state.views = Views { each: self.exchange_views(&mut channel, &state)?, gaps };
+        state.met = Instant::now();
         view.map(drop)
     }
 
