@@ -126,6 +126,7 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         askew: None,
         processor_cache: None,
         after_work: None,
+        direct: None,
         write_back: None,
         cold_reads: None,
         ..machine.calls.clone()

@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use thiserror::Error;
 
-use crate::after_work::AfterWork;
+use crate::call_costs::CallCosts;
 use crate::machine::{ASKEW_REACH, Askew, CallCost, Calls, Copy, Machine, Messages, Nodes, Storage};
 use crate::network::{Link, Network, Rails, Switching, Topology};
 use crate::processor_cache::ProcessorCache;
@@ -28,6 +28,7 @@ use crate::write_back::WriteBack;
 
 mod after_work;
 mod cold_reads;
+mod direct;
 mod names;
 mod processor_cache;
 mod processors;
@@ -120,7 +121,7 @@ pub fn calibrate(
     progress("syncing");
     let mut synced = measure_sync(&scratch.path, spreads).map_err(on_file())?;
     // What is as fast as memory is memory.
-    let (mut write_back, mut cold_reads) = (None, None);
+    let (mut write_back, mut cold_reads, mut direct) = (None, None, None);
     if CallCost::through(&synced).bandwidth < copy.bandwidth {
         write_back = measure_write_back(&scratch.path, spreads).map_err(on_file())?;
         // Much at once is quicker or slower: devices have many queues, or memories of their own.
@@ -129,6 +130,8 @@ pub fn calibrate(
         }));
         progress("reading what is not in memory");
         cold_reads = cold_reads::measure(&scratch.path, cores, spreads).map_err(on_file())?;
+        progress("reading and writing past the page cache");
+        direct = direct::measure(&scratch.path, spreads).map_err(on_file())?;
     }
     progress("writing one file from several threads");
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
@@ -174,6 +177,7 @@ pub fn calibrate(
             askew: accesses.askew,
             processor_cache: accesses.processor_cache,
             after_work: Some(accesses.after_work),
+            direct,
             write_back,
             cold_reads,
             collective_waits: true,
@@ -216,6 +220,8 @@ impl Machine {
          calls.write-back: bandwidth: fsync after writes of 256 MiB; the rest is what the kernel says that it does.\n\
          calls.cold-reads: of a file of 256 MiB that the kernel was told to forget: a page here and there (request); one reader,\n\
          and two a core (up to 16), going through it.\n\
+         calls.direct: reads and writes of 4 KiB, 64 KiB, 1 MiB and 16 MiB of a file that is on its device (O_DIRECT), one after\n\
+         the other.\n\
          calls.collective-waits: not measured; so it is in Pioscope's MPI-IO.\n\
          storage.exclusive-writes: whether a thread's small writes wait while another makes a large one to the same file."
     }
@@ -529,7 +535,7 @@ struct Accesses {
     askew: Option<Askew>,
     processor_cache: Option<ProcessorCache>,
     cooling: Duration,
-    after_work: AfterWork,
+    after_work: CallCosts,
 }
 
 fn measure_calls(
@@ -806,8 +812,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut told = Vec::new();
         let (machine, spreads) = calibrate(folder.path(), &mut |what| told.push(what.to_owned())).unwrap();
-        // Reads from the device only where there is one.
-        assert!([7, 8].contains(&told.len()), "{told:?}");
+        // Reads from the device, and past the page cache, only where there is one.
+        assert!([7, 9].contains(&told.len()), "{told:?}");
         let text = machine.to_toml_with(Machine::how_measured(), &spreads);
         assert!(text.contains("  # bandwidth ± ") && text.contains("write = { call"), "{text}");
         assert_eq!(Machine::parse("this", &text).unwrap(), machine, "{text}");

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::call_costs::CallCosts;
 use crate::machine::{CallCost, Copy, Machine, Service, Storage};
 use crate::mpi_io::{LibraryCosts, Repeated, Together};
 use crate::parallel::{Metadata, ParallelFiles};
@@ -67,6 +68,12 @@ impl Factor {
             self.call(cost);
             self.bytes(cost);
         }
+    }
+
+    fn read_and_write(self, costs: Option<&mut CallCosts>) {
+        let Some(CallCosts { read, write }) = costs else { return };
+        self.call_and_bytes(Some(read));
+        self.call_and_bytes(Some(write));
     }
 
     fn repeated(self, time: &mut Repeated) {
@@ -212,12 +219,11 @@ const COSTS: &[Cost] = &[
     },
     Cost {
         keys: "calls.after-work",
-        scale: |machine, factor| {
-            if let Some(after_work) = &mut machine.calls.after_work {
-                factor.call_and_bytes(Some(&mut after_work.read));
-                factor.call_and_bytes(Some(&mut after_work.write));
-            }
-        },
+        scale: |machine, factor| factor.read_and_write(machine.calls.after_work.as_mut()),
+    },
+    Cost {
+        keys: "calls.direct",
+        scale: |machine, factor| factor.read_and_write(machine.calls.direct.as_mut()),
     },
     Cost {
         keys: "calls.write-back",

@@ -154,6 +154,9 @@ impl Machine {
         if let Some(after_work) = &calls.after_work {
             writeln!(out, "after-work = {}", after_work.text())?;
         }
+        if let Some(direct) = &calls.direct {
+            writeln!(out, "direct = {}", direct.text())?;
+        }
         if let Some(write_back) = &calls.write_back {
             writeln!(out, "write-back = {}", write_back.text())?;
         }

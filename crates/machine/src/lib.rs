@@ -6,11 +6,11 @@
 //!
 //! Some descriptions are built in ([`Machine::built_in`]); [`calibrate()`] measures the machine it runs on.
 
-mod after_work;
 mod arm;
 mod buffers;
 mod built_in;
 mod calibrate;
+mod call_costs;
 mod cold_reads;
 mod costs;
 mod cpu;
@@ -31,10 +31,10 @@ mod shared_files;
 mod spreads;
 mod write_back;
 
-pub use after_work::AfterWork;
 pub use arm::Arm;
 pub use buffers::{Buffers, Computer, Disks, Ssd};
 pub use calibrate::{CalibrateError, calibrate};
+pub use call_costs::CallCosts;
 pub use cold_reads::ColdReads;
 pub use costs::Cost;
 pub use cpu::Cpu;

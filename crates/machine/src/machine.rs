@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::after_work::AfterWork;
 use crate::arm::Arm;
 use crate::buffers::Buffers;
 use crate::built_in;
+use crate::call_costs::CallCosts;
 use crate::cold_reads::ColdReads;
 use crate::error::MachineError;
 use crate::io_node::IoNode;
@@ -290,9 +290,14 @@ pub struct Calls {
     /// What bytes of a read or write cost that the processors' caches hold. None where that is no less; only where files are in
     /// the node's own file system.
     pub processor_cache: Option<ProcessorCache>,
-    /// What a read or write takes longer after other work. None where nobody measured it; only where files are in the node's own
-    /// file system.
-    pub after_work: Option<AfterWork>,
+    /// What reads and writes take longer after [`Nodes::cooling`] of other work: by then the processor's caches have nothing left
+    /// of the kernel's code and of the memory of the call. After less it is less, in proportion. What a call costs otherwise is
+    /// what it takes right behind another, from or to the same memory. None where nobody measured it; only where files are in the
+    /// node's own file system.
+    pub after_work: Option<CallCosts>,
+    /// What reads and writes take that go past the page cache (`O_DIRECT`), one at a time. None where memory is the device, or
+    /// nothing is known: then they cost what others do; only where files are in the node's own file system.
+    pub direct: Option<CallCosts>,
     /// When what was written goes to the device without being asked to. None where memory is the device, or nothing is known;
     /// only where files are in the node's own file system.
     pub write_back: Option<WriteBack>,
@@ -668,7 +673,12 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
             None
         },
         after_work: if section.has("after-work") {
-            Some(AfterWork::read(section.section("after-work")?)?)
+            Some(CallCosts::parse(section.section("after-work")?)?)
+        } else {
+            None
+        },
+        direct: if section.has("direct") {
+            Some(CallCosts::parse(section.section("direct")?)?)
         } else {
             None
         },

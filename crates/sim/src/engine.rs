@@ -19,6 +19,7 @@ use pio_trace::HandleId;
 
 mod after_work;
 mod cold_reads;
+mod devices;
 mod dropped_pages;
 mod first_writes;
 mod hints_in_force;
@@ -29,6 +30,7 @@ mod messages;
 mod operations;
 mod pages;
 mod parallel;
+mod past_cache;
 mod processor_cache;
 mod program;
 mod requests;
@@ -56,6 +58,7 @@ use crate::shared_files::SharedFiles;
 use crate::terms::terms;
 use crate::workload::{What, Workload};
 use cold_reads::ColdReaders;
+use devices::Devices;
 use hints_in_force::HintsInForce;
 use memories::Memories;
 use pages::Pages;
@@ -207,6 +210,7 @@ struct Engine<'a> {
     /// Of each node whose ranks have written.
     dirty: BTreeMap<u32, DirtyPages>,
     cold_readers: ColdReaders,
+    devices: Devices,
     /// Files that no rank writes, but some wait for.
     files_wanted: Vec<u32>,
     /// Of each node whose processes have accessed files, where that counts.
@@ -294,6 +298,8 @@ struct FileState {
     /// Those that were written since it was last synced, and their bytes.
     dirty: Pages,
     dirty_bytes: u64,
+    /// Until when what was synced is on its way to the device.
+    synced_at: Time,
     /// Of these, those in blocks that servers must sum.
     unsummed_bytes: u64,
     /// Of each server that was to write since then: from when on it does.
@@ -368,6 +374,7 @@ impl<'a> Engine<'a> {
             touched: Pages::default(),
             dirty: Pages::default(),
             dirty_bytes: 0,
+            synced_at: Time::default(),
             unsummed_bytes: 0,
             begun: BTreeMap::new(),
         };
@@ -401,6 +408,7 @@ impl<'a> Engine<'a> {
             hints_in_force,
             dirty: BTreeMap::new(),
             cold_readers: ColdReaders::default(),
+            devices: Devices::default(),
             files_wanted: Vec::new(),
             processor_caches: BTreeMap::new(),
             network: network::described(&machine.network, hardware.nodes(), &hardware.dedicated(), SEED)?,

@@ -85,6 +85,8 @@ struct Survey {
     knows_think_times: bool,
     /// Of each file, when it was first opened, and whether it was cold then.
     opened: BTreeMap<FileId, (u64, bool)>,
+    /// Opens for something else than the page cache.
+    modes: BTreeMap<HandleId, Flags>,
 }
 
 impl Survey {
@@ -106,6 +108,9 @@ impl Survey {
                 let opened =
                     survey.opened.entry(trace.tables().handles[handle.index()].file).or_insert(first);
                 *opened = first.min(*opened);
+                if [Flags::DIRECT, Flags::SYNC].iter().any(|mode| event.flags.contains(*mode)) {
+                    survey.modes.insert(handle, event.flags);
+                }
             }
             if let (Some(together), Some(rank)) = (together(&event), ranks.get(&event.process.0)) {
                 collectives.entry(*rank).or_default().push(together);
@@ -213,6 +218,7 @@ impl<'t> Reader<'t> {
             groups,
             programs: vec![Vec::new(); count],
             cold_files: survey.cold_files(),
+            modes: survey.modes.clone(),
             stretches: Vec::new(),
             unreplayed: Vec::new(),
             named: vec![Vec::new(); count],
@@ -796,6 +802,26 @@ mod tests {
         assert_eq!(waited("process 0: 14000 ns"), [(0, 10_000), (5_000, 11_000)]);
         assert_eq!(waited("process 0: 99000 ns"), [(0, 10_000), (5_000, 0)]);
         assert_eq!(gaps(&[], false), [(10_000, 0), (30_000, 0)]);
+    }
+
+    #[test]
+    fn opens_past_the_page_cache_are_known() {
+        let handle = || Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 };
+        let tables = Tables {
+            processes: vec![process(100_000)],
+            files: vec![File { path: "/f".into() }],
+            handles: vec![handle(), handle(), handle()],
+            ..Tables::default()
+        };
+        let opened = |number: u32, flags| Event {
+            handle: Some(HandleId(number)),
+            flags,
+            ..Event::new(Call::Open, ProcessId(0), u64::from(number) * 1000)
+        };
+        let direct = Flags::DIRECT | Flags::SYNC;
+        let events = [opened(0, Flags::APPEND), opened(1, direct), opened(2, Flags::SYNC)];
+        let modes = workload_of(tables, &events).modes;
+        assert_eq!(modes, [(HandleId(1), direct), (HandleId(2), Flags::SYNC)].into());
     }
 
     /// Another thread of the MPI opens a file of its own meanwhile; and the process waited for a processor all the time.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::{BLOCK, BySize, FILE_BYTES, LARGE, MIDDLE, PART_OF_A_PAGE, fresh, middle};
-use crate::after_work::AfterWork;
+use crate::call_costs::CallCosts;
 use crate::machine::CallCost;
 use crate::quantity;
 use crate::spreads::Spreads;
@@ -54,7 +54,7 @@ impl Calls {
     }
 
     /// What all runs tell: after how long nothing is left, and what calls take longer then.
-    pub(super) fn found(self, spreads: &mut Spreads) -> (quantity::Duration, AfterWork) {
+    pub(super) fn found(self, spreads: &mut Spreads) -> (quantity::Duration, CallCosts) {
         let mut middles = |key: &str, calls: BySize| -> Vec<(usize, f64)> {
             let middles = calls.middles(&format!("calls.after-work.{key}"), spreads);
             // Where a call is no slower, noise may make it quicker.
@@ -64,7 +64,7 @@ impl Calls {
         let long = writes.iter().find(|(size, _)| *size == MIDDLE).map_or(0.0, |(_, longer)| *longer);
         let part = middle(self.short) / long.max(f64::MIN_POSITIVE);
         let part = part.clamp(SHORT.as_secs_f64() / LONG.as_secs_f64(), 1.0);
-        let after_work = AfterWork { read: CallCost::through(&reads), write: CallCost::through(&writes) };
+        let after_work = CallCosts { read: CallCost::through(&reads), write: CallCost::through(&writes) };
         (super::time(SHORT.as_secs_f64() / part), after_work)
     }
 }

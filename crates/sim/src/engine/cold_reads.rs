@@ -5,14 +5,11 @@ use std::collections::BTreeMap;
 use pio_machine::Duration;
 
 use super::{Engine, Happening};
-use crate::kernel::Time;
 use crate::process::Then;
 
 /// What readers of cold files have come to.
 #[derive(Debug, Default)]
 pub(super) struct ColdReaders {
-    /// Until when the device of a node is busy.
-    busy: BTreeMap<u32, Time>,
     /// Where a rank's last read of a file ended.
     ends: BTreeMap<(u32, u32), u64>,
 }
@@ -21,13 +18,6 @@ impl ColdReaders {
     /// Whether a rank goes on in a file where it was.
     fn goes_on(&mut self, rank: u32, file: u32, offset: u64, bytes: u64) -> bool {
         self.ends.insert((rank, file), offset + bytes) == Some(offset)
-    }
-
-    /// The device of a node takes so long for pages that were asked for then. When it is through.
-    fn take(&mut self, node: u32, asked: Time, time: Duration) -> Time {
-        let busy = self.busy.entry(node).or_default();
-        *busy = (*busy).max(asked) + time;
-        *busy
     }
 }
 
@@ -49,7 +39,7 @@ impl Engine<'_> {
         let missed = if goes_on { Duration::ZERO } else { costs.request };
         let here = request.start + missed + costs.stream.time_of(transfer.cold_bytes);
         let time = costs.bandwidth.time_of(transfer.cold_bytes);
-        let there = self.cold_readers.take(process.node, request.start, time);
+        let there = self.devices.take(process.node, request.start, time);
         process.then = Then::Complete;
         self.events.add(here.max(there).max(self.now), Happening::Resume(rank));
     }
@@ -68,16 +58,5 @@ mod tests {
         assert!(!readers.goes_on(1, 0, 40, 10), "another rank");
         assert!(!readers.goes_on(0, 1, 40, 10), "another file");
         assert!(readers.goes_on(0, 0, 40, 10));
-    }
-
-    #[test]
-    fn a_device_serves_one_after_the_other() {
-        let mut readers = ColdReaders::default();
-        let (at, takes) =
-            (|seconds| Time::default() + Duration::from_seconds(seconds), Duration::from_seconds(2.0));
-        assert_eq!(readers.take(0, at(1.0), takes), at(3.0));
-        assert_eq!(readers.take(0, at(1.0), takes), at(5.0));
-        assert_eq!(readers.take(0, at(9.0), takes), at(11.0));
-        assert_eq!(readers.take(1, at(1.0), takes), at(3.0), "another node's");
     }
 }

@@ -2,7 +2,7 @@
 
 use pio_layout::View;
 use pio_layout::pack::is_askew;
-use pio_machine::{Duration, Storage};
+use pio_machine::{CallCost, Duration, Storage};
 use pio_plan::{Access, Direction, Event as PlanEvent, Strategy};
 use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
@@ -107,7 +107,11 @@ impl Engine<'_> {
         let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return };
         let cost = if matches!(self.machine.storage, Storage::Local { .. }) {
             let there = self.files[transfer.file as usize].there(direction, offset, bytes);
-            self.local_call(rank, direction, there)
+            if self.is_direct(rank) {
+                self.costs_of(direction).call
+            } else {
+                self.local_call(rank, direction, there)
+            }
         } else {
             self.touch_pages(rank, bytes);
             match direction {
@@ -120,13 +124,17 @@ impl Engine<'_> {
         self.compute(rank, cost, Then::Issue);
     }
 
-    /// What a call takes that moves bytes between memory and the page cache.
-    fn local_call(&mut self, rank: u32, direction: Direction, bytes: u64) -> Duration {
-        let access = match direction {
+    fn costs_of(&self, direction: Direction) -> &CallCost {
+        match direction {
             Direction::Read => &self.machine.calls.read,
             Direction::Write => &self.machine.calls.write,
-        };
-        let (call, moving) = (access.call, access.moving(bytes));
+        }
+    }
+
+    /// What a call takes that moves bytes between memory and the page cache.
+    fn local_call(&mut self, rank: u32, direction: Direction, bytes: u64) -> Duration {
+        let costs = self.costs_of(direction);
+        let (call, moving) = (costs.call, costs.moving(bytes));
         let new = self.touch_pages(rank, bytes);
         let new_pages = self.machine.calls.new_pages.as_ref().filter(|_| new > 0);
         let for_new = new_pages
@@ -219,7 +227,9 @@ impl Engine<'_> {
         let writes = direction == Direction::Write;
         // What is dirty counts where it takes time on its way to the device.
         let calls = &self.machine.calls;
-        let soils = writes && (calls.sync.is_some() || calls.write_back.is_some() || self.shared.is_some());
+        let stays = !self.workload.modes.get(&transfer.opened).is_some_and(|mode| mode.contains(Flags::SYNC));
+        let has_device = calls.sync.is_some() || calls.write_back.is_some() || self.shared.is_some();
+        let soils = writes && stays && has_device;
         let file = &mut self.files[transfer.file as usize];
         let (mut new, before) = (0, file.dirty_bytes);
         let mut touch = |offset, bytes| {
@@ -250,7 +260,9 @@ impl Engine<'_> {
         let striping = match self.files[file as usize].dealt {
             None if self.shared.is_some() => return self.go_on_asking(rank),
             None if self.parallel.is_some() => return self.ask_client(rank),
+            None if self.is_direct(rank) => return self.wait_past_cache(rank),
             None if request.direction == Direction::Read => return self.wait_for_pages(rank),
+            None if self.is_synced(rank) => return self.wait_for_sync(rank),
             None => return self.wait_for_device(rank),
             Some(Dealt::ByStore(placement)) => {
                 let how = (request.direction, scattered.is_some());
@@ -545,7 +557,7 @@ impl Engine<'_> {
         is_new && !is_counted
     }
 
-    /// The data that were written to a file go to its device: the first that asks for it waits for them.
+    /// The data that were written to a file go to its device: who asks for it waits for them, as do those who ask meanwhile.
     pub(super) fn flush(&mut self, rank: u32) {
         let (What::Sync(handle, _) | What::Close(handle)) = self.step(rank) else { return };
         let file = self.workload.handles[handle.index()].file;
@@ -553,7 +565,8 @@ impl Engine<'_> {
             return self.want(rank, file, Wanted::Sync, Then::End);
         }
         let closes = matches!(self.step(rank), What::Close(_));
-        let file = &mut self.files[file as usize];
+        let number = file as usize;
+        let file = &mut self.files[number];
         let bytes = std::mem::take(&mut file.dirty_bytes);
         let unsummed = std::mem::take(&mut file.unsummed_bytes).min(bytes);
         file.dirty = Pages::default();
@@ -567,7 +580,9 @@ impl Engine<'_> {
         let moving = cost.map_or(Duration::ZERO, |cost| cost.of(bytes));
         let time = moving.saturating_add(self.time_to_sum(unsummed));
         self.processes[rank as usize].then = if closes { Then::Directory } else { Then::End };
-        self.events.add(self.now + time, Happening::Resume(rank));
+        let synced_at = &mut self.files[number].synced_at;
+        *synced_at = (self.now + time).max(*synced_at);
+        self.events.add(*synced_at, Happening::Resume(rank));
     }
 
     /// Bytes of a message to or from a server that carries no data.

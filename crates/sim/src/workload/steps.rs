@@ -6,7 +6,7 @@ use std::ops::Range;
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{Direction, Hints};
-use pio_trace::{Call, File, HandleId, ViewId};
+use pio_trace::{Call, File, Flags, HandleId, ViewId};
 
 use super::names::Named;
 use crate::error::SimError;
@@ -22,6 +22,9 @@ pub struct Workload {
     pub cold_files: BTreeSet<u32>,
     /// Every open of a file by a rank.
     pub handles: Vec<Open>,
+    /// Those whose reads and writes go past the page cache ([`Flags::DIRECT`]), or whose writes go on to the device
+    /// ([`Flags::SYNC`]).
+    pub modes: BTreeMap<HandleId, Flags>,
     /// The file views.
     pub views: Vec<View>,
     /// For each group of ranks that open files together: its ranks, ascending.

@@ -5,7 +5,7 @@ use pio_machine::{Duration, Machine, Nodes, Storage};
 use pio_plan::{Direction, Hints, Strategy};
 use pio_sim::workload::{Open, Step, What, Workload};
 use pio_sim::{Options, Prediction, SimError, simulate};
-use pio_trace::{Call, File, HandleId, Op, ViewId};
+use pio_trace::{Call, File, Flags, HandleId, Op, ViewId};
 
 /// Numbers that add up in one's head: 1 GB/s is 1 ns a byte.
 const MACHINE: &str = r#"
@@ -751,6 +751,54 @@ fn a_sync_waits_for_what_was_written_since_the_last_one() {
     assert_eq!(time(vec![write.clone(), write.clone(), sync.clone()]), 2 * 2_000 + 10_000 + 40_960);
     assert_eq!(time(vec![write, sync.clone(), sync]), 2_000 + 10_000 + 40_960);
     assert_eq!(time(vec![What::Resize(handle, Call::Ftruncate, 0)]), 3_000);
+}
+
+#[test]
+fn who_syncs_beside_another_waits_for_the_same_data() {
+    let calls = "sync = { call = \"10 us\", bandwidth = \"0.1 GB/s\" }\n";
+    let sync = |rank| What::Sync(HandleId(rank), Call::Fsync);
+    let mut workload = workload(vec![vec![request(0, Direction::Write, 0, 1000), sync(0)], vec![sync(1)]]);
+    // The second asks a little later than the first, which is not through.
+    workload.programs[1][0].idle = Duration::from_picoseconds(12_000_000);
+    let options = Options { ranks_per_node: Some(2), ..Options::default() };
+    let found = predict(&shared_core(calls, ""), &workload, options).unwrap();
+    let synced = 2_000 + 10_000 + 40_960;
+    let in_syncs = found.calls[&(Call::Fsync, true)].picoseconds() / 1000;
+    assert_eq!((found.makespan.picoseconds() / 1000, in_syncs), (synced, synced - 2_000 + synced - 12_000));
+}
+
+#[test]
+fn requests_that_the_page_cache_does_not_end_wait_for_the_device() {
+    let calls = "sync = { call = \"10 us\", bandwidth = \"0.1 GB/s\" }\n\
+                 new-pages = { call = \"2 us\", bandwidth = \"2 GB/s\" }\n\
+                 cold-reads = { request = \"50 us\", stream = \"0.1 GB/s\", bandwidth = \"0.2 GB/s\" }\n\
+                 direct = { read = { call = \"20 us\", bandwidth = \"0.1 GB/s\" }, \
+                 write = { call = \"30 us\", bandwidth = \"0.1 GB/s\" } }\n";
+    let time = |mode: Flags, programs: Vec<Vec<What>>| {
+        let options = Options { ranks_per_node: Some(programs.len() as u32), ..Options::default() };
+        let mut workload = workload(programs);
+        workload.modes = (0..workload.handles.len() as u32).map(|handle| (HandleId(handle), mode)).collect();
+        predict(&shared_core(calls, ""), &workload, options).unwrap().makespan.picoseconds() / 1000
+    };
+    let (write, read) = (request(0, Direction::Write, 0, 4096), request(0, Direction::Read, 0, 4096));
+    let new_pages = 1_000 + 4_096 + 2_000 + 2_048;
+    assert_eq!(time(Flags::NONE, vec![vec![write.clone(), write.clone()]]), new_pages + 1_000 + 4_096);
+    // A write of a part of a page writes the page, each time.
+    let part = request(0, Direction::Write, 100, 900);
+    let synced = time(Flags::SYNC, vec![vec![write.clone(), part]]);
+    assert_eq!(synced, new_pages + 1_000 + 900 + 2 * (10_000 + 40_960));
+    let asked = time(Flags::SYNC, vec![vec![write.clone(), What::Sync(HandleId(0), Call::Fsync)]]);
+    assert_eq!(asked, new_pages + 10_000 + 40_960, "nothing is left to sync");
+    assert_eq!(time(Flags::DIRECT, vec![vec![write.clone(), write.clone()]]), 2 * (30_000 + 40_960));
+    let part = request(0, Direction::Read, 2048, 4096);
+    let once = time(Flags::DIRECT, vec![vec![write.clone()]]);
+    assert_eq!(time(Flags::DIRECT, vec![vec![write, part]]), once + 20_000 + 20_480);
+    // Two share the device, whose rate is twice what one gets.
+    let both = vec![vec![read], vec![request(1, Direction::Read, 0, 1 << 20)]];
+    // It calls when the first has left their core.
+    assert_eq!(time(Flags::DIRECT, both), 1_000 + 20_000 + (10 << 20));
+    let all = (0..4).map(|rank| vec![request(rank, Direction::Read, 0, 1 << 20)]).collect();
+    assert!(time(Flags::DIRECT, all) >= 4 * (5 << 20));
 }
 
 #[test]
