@@ -120,6 +120,7 @@ fn describe(machine: &mut Machine, measured: &Measured) -> Result<()> {
         create: Duration::ZERO,
         resize: Duration::ZERO,
         dropped_pages: None,
+        rewrites: None,
         sync: None,
         new_pages: None,
         new_folio: Duration::ZERO,
@@ -160,7 +161,18 @@ fn note_spreads(spreads: &mut Spreads, measured: &Measured) {
         ("calls.write.call", "cpu-write", SMALL),
         ("calls.write.bandwidth", "cpu-write", LARGE),
     ];
-    for key in ["open", "create", "close", "resize", "dropped-pages", "sync", "read", "write", "new-pages"] {
+    for key in [
+        "open",
+        "create",
+        "close",
+        "resize",
+        "dropped-pages",
+        "rewrites",
+        "sync",
+        "read",
+        "write",
+        "new-pages",
+    ] {
         spreads.forget(&format!("calls.{key}"));
     }
     for (key, name, bytes) in OF {

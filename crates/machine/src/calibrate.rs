@@ -169,6 +169,7 @@ pub fn calibrate(
             stat: Some(names.stat),
             unlink: Some(names.unlink),
             dropped_pages: Some(names.dropped_pages),
+            rewrites: Some(names.rewrites),
             sync: Some(CallCost::through(&synced)),
             read: accesses.read,
             write: accesses.write,
@@ -205,6 +206,8 @@ impl Machine {
          calls.resize: an empty file is made longer and cut again.\n\
          calls.stat, calls.unlink: of files of a page that were just written.\n\
          calls.dropped-pages: what it takes longer to cut a file of 32 MiB that was just written.\n\
+         calls.rewrites: what opens (O_TRUNC) and closes of a file take longer that is written anew with 4 KiB, 64 KiB, 1 MiB and\n\
+         16 MiB, and synced before the next time.\n\
          calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB; and of 256 MiB, as calls.write-back.\n\
          calls: calls of 8 bytes, 64 KiB, 1 MiB and 16 MiB one after the other on a file in the page cache, each from and to\n\
          the same memory, which begins half a page and 16 bytes further into a page than their place in the file.\n\

@@ -11,6 +11,7 @@ use crate::machine::{CallCost, Copy, Machine, Service, Storage};
 use crate::mpi_io::{LibraryCosts, Repeated, Together};
 use crate::parallel::{Metadata, ParallelFiles};
 use crate::quantity::{Bandwidth, Duration};
+use crate::rewrites::Rewrites;
 use crate::shared_files::SharedFiles;
 
 /// A cost in a description.
@@ -185,6 +186,14 @@ const COSTS: &[Cost] = &[
     Cost {
         keys: "calls.dropped-pages",
         scale: |machine, factor| machine.calls.dropped_pages.iter_mut().for_each(|rate| factor.rate(rate)),
+    },
+    Cost {
+        keys: "calls.rewrites",
+        scale: |machine, factor| {
+            let Some(Rewrites { open, close }) = &mut machine.calls.rewrites else { return };
+            factor.call_and_bytes(Some(open));
+            factor.call_and_bytes(Some(close));
+        },
     },
     Cost { keys: "calls.sync", scale: |machine, factor| factor.call_and_bytes(machine.calls.sync.as_mut()) },
     Cost { keys: "calls.read.call", scale: |machine, factor| factor.call(&mut machine.calls.read) },

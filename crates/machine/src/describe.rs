@@ -135,6 +135,9 @@ impl Machine {
         if let Some(rate) = calls.dropped_pages {
             writeln!(out, "dropped-pages = \"{rate}\"")?;
         }
+        if let Some(rewrites) = &calls.rewrites {
+            writeln!(out, "rewrites = {}", rewrites.text())?;
+        }
         if let Some(sync) = &calls.sync {
             writeln!(out, "sync = {}", call_text(sync))?;
         }

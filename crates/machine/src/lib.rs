@@ -26,6 +26,7 @@ mod overrides;
 mod parallel;
 mod processor_cache;
 mod quantity;
+mod rewrites;
 mod section;
 mod shared_files;
 mod spreads;
@@ -56,6 +57,7 @@ pub use parallel::{
 };
 pub use processor_cache::ProcessorCache;
 pub use quantity::{Bandwidth, Duration, parse_size};
+pub use rewrites::Rewrites;
 pub use shared_files::{ClientLocks, Exclusive, SharedFiles};
 pub use spreads::Spreads;
 pub use write_back::WriteBack;

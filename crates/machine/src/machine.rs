@@ -15,6 +15,7 @@ use crate::network::Network;
 use crate::parallel::ParallelFiles;
 use crate::processor_cache::ProcessorCache;
 use crate::quantity::{Bandwidth, Duration};
+use crate::rewrites::Rewrites;
 use crate::section::{Section, Source, read_file};
 use crate::shared_files::SharedFiles;
 use crate::write_back::WriteBack;
@@ -270,6 +271,9 @@ pub struct Calls {
     /// At this rate such a removal, or a change of size, takes longer for the bytes of the pages that leave memory. None where
     /// that costs nothing; only where files are in the node's own file system.
     pub dropped_pages: Option<Bandwidth>,
+    /// What it takes longer to write a file anew. None where nobody measured it: then an open takes as long for what it cuts off as
+    /// another change of size; only where files are in the node's own file system.
+    pub rewrites: Option<Rewrites>,
     /// What it takes until a file's data are on its device: for the call, and for the bytes that were written since they last
     /// were. Only where files are in the node's own file system.
     pub sync: Option<CallCost>,
@@ -654,6 +658,11 @@ fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
         unlink: section.duration_if_said("unlink", "1000 s")?,
         dropped_pages: if section.has("dropped-pages") {
             Some(section.bandwidth("dropped-pages")?)
+        } else {
+            None
+        },
+        rewrites: if section.has("rewrites") {
+            Some(Rewrites::read(section.section("rewrites")?)?)
         } else {
             None
         },

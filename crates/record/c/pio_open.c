@@ -38,7 +38,8 @@ __attribute__((noinline)) void pio_finish_open(const struct pioscope_span *span,
         if (length > 0) {
             if ((flags & O_APPEND) || LOAD(&pio_spool.thinning) != 0)
                 pio_set_descriptor(fd, EXACT);
-            uint64_t place = pio_tell_device(device, fd) << PIO_DEVICE_SHIFT | (pio_is_cold(fd, flags) ? PIO_COLD : 0);
+            uint64_t place = pio_tell_device(device, fd) << PIO_DEVICE_SHIFT | (pio_is_cold(fd, flags) ? PIO_COLD : 0) |
+                             (flags & O_TRUNC ? PIO_TRUNCATE : 0);
             size_t bytes = length;
             if (site.id != 0 && length + sizeof site.line <= PATH_MAX) {
                 memcpy(path + length, &site.line, sizeof site.line);

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #define PIO_SPOOL_MAGIC "PIOSPOOL"
-#define PIO_SPOOL_VERSION 6u
+#define PIO_SPOOL_VERSION 7u
 #define PIO_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define PIO_HEADER_BYTES 4096u
 #define PIO_FIRST_CHUNK_BYTES 4096u /* most threads make few calls */
@@ -50,10 +50,11 @@
 #define PIO_SHORT 128u
 /* An open that succeeded has the path for a payload, and its length for a size. If its call site is known, the result is the id of
  * its name, and the number of the line follows the path, 8 bytes; else the result is 0. */
-/* In the place of the offset of an open: the file was there to be read, and memory had less than half of it; plus the number
- * of its device, shifted by this. */
+/* In the place of the offset of an open: the file was there to be read, and memory had less than half of it; what it had was cut
+ * off (O_TRUNC); plus the number of its device, shifted by this. */
 #define PIO_COLD 1u
-#define PIO_DEVICE_SHIFT 1u
+#define PIO_TRUNCATE 2u
+#define PIO_DEVICE_SHIFT 2u
 
 #define PIO_NO_FD UINT16_MAX
 

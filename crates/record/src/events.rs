@@ -21,7 +21,7 @@ use crate::marks::MarkNames;
 use crate::memory::Memory;
 use crate::merge::Merge;
 use crate::rates::SmallRequests;
-use crate::spool::{COLD, NO_OFFSET, Record};
+use crate::spool::{COLD, NO_OFFSET, Record, TRUNCATE};
 use crate::survey::Survey;
 use crate::times::Rounding;
 
@@ -377,7 +377,7 @@ fn event_of(record: &Record, survey: &Survey, state: &mut State) -> Option<Event
         elapsed_ns: record.elapsed_ns,
         think_ns: record.think_ns,
         used_ns: record.used_ns,
-        flags: Flags::from_bits(record.flags),
+        flags: Flags::from_bits(record.flags.into()),
         operation: record.operation,
     };
     match call.layer() {
@@ -418,8 +418,10 @@ fn locate_posix(event: &mut Event, record: &Record, survey: &Survey, state: &mut
     match call.op() {
         Op::Open => {
             event.size = 0;
-            if record.fd >= 0 && record.offset & COLD != 0 {
-                event.flags = event.flags | Flags::COLD;
+            for (bit, flag) in [(COLD, Flags::COLD), (TRUNCATE, Flags::TRUNCATE)] {
+                if record.fd >= 0 && record.offset & bit != 0 {
+                    event.flags = event.flags | flag;
+                }
             }
         }
         _ if call == Call::Dup => event.result = event.result.min(0),

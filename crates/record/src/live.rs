@@ -141,7 +141,7 @@ impl Followed {
         let key = |sequence| (chunk.thread, chunk.is_short, sequence);
         let counted = self.counted.entry(key(chunk.sequence)).or_default();
         for (record, _) in spool::records(&bytes).skip(*counted) {
-            let flags = Flags::from_bits(record.flags);
+            let flags = Flags::from_bits(record.flags.into());
             let call = Call::from_number(record.call);
             // A phase may go on for long: its thread's calls are counted meanwhile.
             let is_mark = call.is_some_and(|call| call.layer() == Layer::Mark);

@@ -28,10 +28,13 @@ pub(crate) const MARK_NAME: u16 = 0xf008;
 /// The name of a call site; the last of the recorder's own.
 pub(crate) const CALL_SITE: u16 = 0xf009;
 
-/// In the place of the offset of an open: the file was cold, and behind that bit the number of its device.
+/// In the place of the offset of an open: the file was cold, or what it had was cut off; and behind these bits the number of its
+/// device.
 pub(crate) const COLD: u64 = 1;
 /// See [`COLD`].
-pub(crate) const DEVICE_SHIFT: u32 = 1;
+pub(crate) const TRUNCATE: u64 = 2;
+/// See [`COLD`].
+pub(crate) const DEVICE_SHIFT: u32 = 2;
 
 /// No offset was given: the call worked at the descriptor's own position, or on a name that is not known.
 pub(crate) const NO_OFFSET: u64 = u64::MAX;
@@ -40,7 +43,7 @@ pub(crate) const PLAIN: u64 = 0;
 
 const MAGIC: &[u8; 8] = b"PIOSPOOL";
 /// Of the format: [`Spool::open`] reads no other.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 /// Where the command is in the header.
 const COMMAND: usize = 400;
 /// Where it ends at the latest: counts of lost calls follow.
@@ -441,7 +444,7 @@ fn decode_record(word: u32, bytes: &[u8]) -> (Record, &[u8]) {
     } else if is_operation(record.call) && payload.len() >= UNIT_BYTES {
         record.view = u64_at(payload, 0);
         record.memory = u64_at(payload, 8);
-        let is_finished = record.flags & Flags::UNFINISHED.bits() == 0;
+        let is_finished = u16::from(record.flags) & Flags::UNFINISHED.bits() == 0;
         record.used_ns = is_finished.then(|| u64_at(payload, 32).min(record.elapsed_ns));
     } else {
         record.used_ns = used_by_message(record.call, record.offset, record.elapsed_ns);

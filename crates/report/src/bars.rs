@@ -21,7 +21,7 @@ pub(crate) struct Bar {
     pub(crate) process: u32,
     pub(crate) thread: u32,
     pub(crate) call: Call,
-    pub(crate) flags: u8,
+    pub(crate) flags: u16,
     pub(crate) files: Files,
     pub(crate) place: Place,
     pub(crate) size: u64,

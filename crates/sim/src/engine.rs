@@ -289,6 +289,8 @@ struct FileState {
     locks: locks::Locks,
     /// Whether nobody has opened it yet that may have to make it.
     is_new: bool,
+    /// Whether it is being written anew: what it had was cut off when it was opened.
+    is_rewritten: bool,
     /// Whether it was there before, and memory does not have it.
     is_cold: bool,
     /// Where it ends on local storage.
@@ -369,6 +371,7 @@ impl<'a> Engine<'a> {
             waiting: VecDeque::new(),
             locks: locks::Locks::default(),
             is_new: made[index],
+            is_rewritten: false,
             is_cold: workload.cold_files.contains(&(index as u32)),
             end: end_at_first(made[index]),
             touched: Pages::default(),

@@ -85,7 +85,7 @@ struct Survey {
     knows_think_times: bool,
     /// Of each file, when it was first opened, and whether it was cold then.
     opened: BTreeMap<FileId, (u64, bool)>,
-    /// Opens for something else than the page cache.
+    /// Opens for something else than the page cache, or that cut their file.
     modes: BTreeMap<HandleId, Flags>,
 }
 
@@ -108,7 +108,10 @@ impl Survey {
                 let opened =
                     survey.opened.entry(trace.tables().handles[handle.index()].file).or_insert(first);
                 *opened = first.min(*opened);
-                if [Flags::DIRECT, Flags::SYNC].iter().any(|mode| event.flags.contains(*mode)) {
+                if [Flags::DIRECT, Flags::SYNC, Flags::TRUNCATE]
+                    .iter()
+                    .any(|mode| event.flags.contains(*mode))
+                {
                     survey.modes.insert(handle, event.flags);
                 }
             }

@@ -140,7 +140,7 @@ pub enum Target {
 
 /// A set of yes-or-no facts about an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// No fact.
@@ -162,14 +162,18 @@ impl Flags {
     pub const DIRECT: Flags = Flags(64);
     /// Of an open for reading: the file was there, and memory had less than half of it.
     pub const COLD: Flags = Flags(128);
+    /// Of an open: what the file had is cut off first (`O_TRUNC`).
+    pub const TRUNCATE: Flags = Flags(512);
+    /// All of them. (256 has a meaning of its own in trace files.)
+    pub(crate) const ALL: Flags = Flags(0x2ff);
 
     /// The set as stored.
-    pub fn bits(self) -> u8 {
+    pub fn bits(self) -> u16 {
         self.0
     }
 
     /// The set of these bits: each has a meaning.
-    pub fn from_bits(bits: u8) -> Flags {
+    pub fn from_bits(bits: u16) -> Flags {
         Flags(bits)
     }
 

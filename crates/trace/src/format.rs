@@ -7,7 +7,7 @@
 /// First bytes of the file.
 pub(crate) const FILE_MAGIC: [u8; 8] = *b"PIOTRACE";
 /// The version this program writes, and the newest it reads.
-pub(crate) const VERSION: u16 = 11;
+pub(crate) const VERSION: u16 = 12;
 
 const FILE_VERSION: usize = 8;
 const FILE_RESERVED: usize = 10;

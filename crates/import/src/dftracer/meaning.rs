@@ -4,6 +4,7 @@ use super::record::{Arguments, Record};
 use pio_trace::{Call, Flags, Op};
 
 /// Of Linux on most processors.
+const O_TRUNC: i64 = 0o1000;
 const O_APPEND: i64 = 0o2000;
 const O_DSYNC: i64 = 0o10000;
 const O_DIRECT: i64 = 0o40000;
@@ -93,9 +94,13 @@ type Known = (Call, What, Option<u64>);
 fn posix(name: &str, arguments: &Arguments) -> Option<Known> {
     let flag = |bit, flag| if arguments.number("flags").unwrap_or(0) & bit != 0 { flag } else { Flags::NONE };
     let open = || {
-        let flags =
-            flag(O_APPEND, Flags::APPEND) | flag(O_DSYNC, Flags::SYNC) | flag(O_DIRECT, Flags::DIRECT);
-        What::Open(flags)
+        let known = [
+            (O_TRUNC, Flags::TRUNCATE),
+            (O_APPEND, Flags::APPEND),
+            (O_DSYNC, Flags::SYNC),
+            (O_DIRECT, Flags::DIRECT),
+        ];
+        What::Open(known.into_iter().fold(Flags::NONE, |all, (bit, of_bit)| all | flag(bit, of_bit)))
     };
     let count = || arguments.size("count").or_else(|| arguments.size("ret"));
     let next = What::Move(NEXT);
@@ -104,7 +109,7 @@ fn posix(name: &str, arguments: &Arguments) -> Option<Known> {
     let range = |length: &str| (What::OnHandle(arguments.size("offset")), arguments.size(length));
     let (call, (what, size)) = match name {
         "open" | "openat" => (Call::Open, (open(), None)),
-        "creat" => (Call::Creat, (What::Open(Flags::NONE), None)),
+        "creat" => (Call::Creat, (What::Open(Flags::TRUNCATE), None)),
         "close" => (Call::Close, (What::Close, None)),
         "read" => (Call::Read, (next, count())),
         "write" => (Call::Write, (next, count())),

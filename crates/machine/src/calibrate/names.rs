@@ -7,8 +7,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::processors::Processors;
-use super::{FILE_BYTES, PAGE, RUNS, Scratch, each, fresh, time};
+use super::{BLOCK, BySize, FILE_BYTES, LARGE, MIDDLE, PAGE, RUNS, Scratch, each, fresh, time};
+use crate::machine::CallCost;
 use crate::quantity::{Bandwidth, Duration};
+use crate::rewrites::Rewrites;
 use crate::spreads::Spreads;
 
 const OPENS: u64 = 500;
@@ -25,12 +27,14 @@ pub(super) struct Names {
     pub(super) unlink: Duration,
     pub(super) resize: Duration,
     pub(super) dropped_pages: Bandwidth,
+    pub(super) rewrites: Rewrites,
 }
 
 pub(super) fn measure(path: &Path, processors: &Processors, spreads: &mut Spreads) -> io::Result<Names> {
     let (open, close) = measure_open(path, processors, spreads)?;
     let (resize, dropped_pages) = measure_resize(path, processors, spreads)?;
     let [create, stat, unlink] = measure_files(path, processors, spreads)?;
+    let rewrites = measure_rewrites(path, [open, close], processors, spreads)?;
     let of_a_page = dropped_pages.time_of(PAGE as u64).seconds();
     Ok(Names {
         open: time(open),
@@ -40,6 +44,7 @@ pub(super) fn measure(path: &Path, processors: &Processors, spreads: &mut Spread
         unlink: time(unlink - of_a_page),
         resize: time(resize),
         dropped_pages,
+        rewrites,
     })
 }
 
@@ -117,4 +122,36 @@ fn measure_resize(
     }
     let rate = spreads.middle("calls.dropped-pages", rates);
     Ok((spreads.middle("calls.resize", resizes), super::rate(1.0 / rate)))
+}
+
+/// What it takes longer than another open and another close to write a file anew, by its size.
+fn measure_rewrites(
+    path: &Path,
+    [open, close]: [f64; 2],
+    processors: &Processors,
+    spreads: &mut Spreads,
+) -> io::Result<Rewrites> {
+    let data = vec![1_u8; LARGE];
+    let (mut opens, mut closes) = (BySize::default(), BySize::default());
+    for size in [PAGE, MIDDLE, BLOCK, LARGE] {
+        for run in 0..=RUNS {
+            let _there = processors.visit(run);
+            let start = Instant::now();
+            let file = fresh(path)?;
+            let opened = start.elapsed().as_secs_f64();
+            file.write_all_at(&data[..size], 0)?;
+            let start = Instant::now();
+            drop(file);
+            let closed = start.elapsed().as_secs_f64();
+            // What was written goes to the device before the next time, as it does while programs compute.
+            File::open(path)?.sync_all()?;
+            // The first time it has another size.
+            if run > 0 {
+                opens.of(size).push((opened - open).max(0.0));
+                closes.of(size).push((closed - close).max(0.0));
+            }
+        }
+    }
+    let mut cost = |key: &str, calls: BySize| CallCost::through(&calls.middles(key, spreads));
+    Ok(Rewrites { open: cost("calls.rewrites.open", opens), close: cost("calls.rewrites.close", closes) })
 }

@@ -11,7 +11,7 @@ const PROGRAM: &str = r#"
 #include <fcntl.h>
 #include <unistd.h>
 int main(void) {
-    static const int flags[] = {0, O_SYNC, O_DSYNC, O_APPEND, O_APPEND | O_SYNC, O_DIRECT};
+    static const int flags[] = {0, O_SYNC, O_DSYNC, O_APPEND, O_APPEND | O_SYNC, O_DIRECT, O_TRUNC, O_TRUNC | O_SYNC};
     for (unsigned i = 0; i < sizeof flags / sizeof *flags; i++)
         close(open("data", O_CREAT | O_WRONLY | flags[i], 0644));
     return 0;
@@ -19,12 +19,12 @@ int main(void) {
 "#;
 
 #[test]
-fn opens_say_whether_writes_are_synchronous_direct_or_at_the_end() {
+fn opens_say_whether_writes_are_synchronous_direct_or_at_the_end_of_a_file_that_is_cut() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
     let program = compile(folder.path(), "opens", PROGRAM);
     let opened = flags_of_opens(folder.path(), &program);
-    let (sync, append, direct) = (Flags::SYNC, Flags::APPEND, Flags::DIRECT);
-    assert_eq!(opened, [Flags::NONE, sync, sync, append, append | sync, direct]);
+    let (sync, append, direct, cut) = (Flags::SYNC, Flags::APPEND, Flags::DIRECT, Flags::TRUNCATE);
+    assert_eq!(opened, [Flags::NONE, sync, sync, append, append | sync, direct, cut, cut | sync]);
 }
 
 /// Memory has what was written just now, and not what the kernel was told to forget, unless the file system is memory.

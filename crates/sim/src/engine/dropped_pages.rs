@@ -14,23 +14,48 @@ impl Engine<'_> {
             return Duration::ZERO;
         }
         *end = size;
-        self.drop_pages(rank, file, size)
+        let dropped = self.drop_pages(rank, file, size);
+        self.time_to_drop(dropped)
+    }
+
+    /// A rank opens a file to write it anew. How much longer that takes for what it had.
+    pub(super) fn empty(&mut self, rank: u32, file: u32) -> Duration {
+        self.files[file as usize].end = 0;
+        let dropped = self.drop_pages(rank, file, 0);
+        self.files[file as usize].is_rewritten = dropped > 0;
+        match &self.machine.calls.rewrites {
+            Some(rewrites) if dropped > 0 => rewrites.open.of(dropped),
+            _ => self.time_to_drop(dropped),
+        }
+    }
+
+    /// How much longer the close of a file takes that was written anew.
+    pub(super) fn close_rewritten(&mut self, file: u32) -> Duration {
+        let state = &mut self.files[file as usize];
+        let is_rewritten = std::mem::take(&mut state.is_rewritten) && state.end > 0;
+        let rewrites = self.machine.calls.rewrites.as_ref().filter(|_| is_rewritten);
+        rewrites.map_or(Duration::ZERO, |rewrites| rewrites.close.of(state.end))
     }
 
     /// A rank removes a file: who opens it then makes it anew. How long pages take that leave memory.
     pub(super) fn remove(&mut self, rank: u32, file: u32) -> Duration {
         let state = &mut self.files[file as usize];
         (state.end, state.is_new, state.is_cold) = (0, true, false);
-        self.drop_pages(rank, file, 0)
+        let dropped = self.drop_pages(rank, file, 0);
+        self.time_to_drop(dropped)
     }
 
-    /// The pages of a file that begin at `size` or beyond.
-    fn drop_pages(&mut self, rank: u32, file: u32, size: u64) -> Duration {
+    /// The pages of a file that begin at `size` or beyond: their bytes.
+    fn drop_pages(&mut self, rank: u32, file: u32, size: u64) -> u64 {
         let state = &mut self.files[file as usize];
         let dropped = state.touched.end_at(size);
         let clean = state.dirty.end_at(size).min(state.dirty_bytes);
         state.dirty_bytes -= clean;
         self.not_on_device(rank, clean);
-        self.machine.calls.dropped_pages.map_or(Duration::ZERO, |rate| rate.time_of(dropped))
+        dropped
+    }
+
+    fn time_to_drop(&self, bytes: u64) -> Duration {
+        self.machine.calls.dropped_pages.map_or(Duration::ZERO, |rate| rate.time_of(bytes))
     }
 }

@@ -81,16 +81,20 @@ impl<'a> Engine<'a> {
                 // Where files are elsewhere, they are made there.
                 let makes =
                     matches!(self.machine.storage, Storage::Local { .. }) && self.makes_file(rank, *handle);
-                let create = if makes { calls.create.picoseconds() } else { 0 };
-                let open = self.by_levels(*handle, calls.open).picoseconds();
-                let cost = Duration::from_picoseconds(open.saturating_add(create));
-                self.compute(rank, cost, Then::Directory);
+                let create = if makes { calls.create } else { Duration::ZERO };
+                let empties =
+                    self.workload.modes.get(handle).is_some_and(|mode| mode.contains(Flags::TRUNCATE));
+                let file = self.workload.handles[handle.index()].file;
+                let emptying = if empties { self.empty(rank, file) } else { Duration::ZERO };
+                let open = self.by_levels(*handle, calls.open);
+                self.compute(rank, open.saturating_add(create).saturating_add(emptying), Then::Directory);
             }
             What::Close(handle) => {
                 self.forget(rank, *handle);
                 // Pioscope's own servers make durable what was written to a file that is closed.
                 let syncs = store_requests::speak_protocol(&self.machine.storage);
-                let cost = self.by_levels(*handle, calls.close);
+                let rewritten = self.close_rewritten(self.workload.handles[handle.index()].file);
+                let cost = self.by_levels(*handle, calls.close).saturating_add(rewritten);
                 self.compute(rank, cost, if syncs { Then::Flush } else { Then::Directory });
             }
             What::Seek(handle, ..) => {

@@ -22,8 +22,8 @@ pub struct Workload {
     pub cold_files: BTreeSet<u32>,
     /// Every open of a file by a rank.
     pub handles: Vec<Open>,
-    /// Those whose reads and writes go past the page cache ([`Flags::DIRECT`]), or whose writes go on to the device
-    /// ([`Flags::SYNC`]).
+    /// Those whose reads and writes go past the page cache ([`Flags::DIRECT`]), whose writes go on to the device ([`Flags::SYNC`]), or
+    /// which cut off what the file had ([`Flags::TRUNCATE`]).
     pub modes: BTreeMap<HandleId, Flags>,
     /// The file views.
     pub views: Vec<View>,

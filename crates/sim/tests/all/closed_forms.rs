@@ -596,6 +596,29 @@ fn pages_that_are_cut_off_or_removed_take_time_to_leave_memory() {
 }
 
 #[test]
+fn files_that_are_written_anew_take_longer_to_open_and_to_close() {
+    let rewrites = "rewrites = { open = { call = \"40 us\", bandwidth = \"1 GB/s\" }, \
+                    close = { call = \"20 us\", bandwidth = \"2 GB/s\" } }\n";
+    let time = |calls: &str, times: usize| {
+        let (open, close) = (What::Open(HandleId(0)), What::Close(HandleId(0)));
+        let once = [open, request(0, Direction::Write, 0, 8192), close];
+        let mut workload = workload(vec![once.iter().cycle().take(3 * times).cloned().collect()]);
+        workload.handles[0].group = None;
+        workload.modes.insert(HandleId(0), Flags::TRUNCATE);
+        let new_pages =
+            "new-pages = { call = \"2 us\", bandwidth = \"2 GB/s\" }\ndropped-pages = \"4 GB/s\"\n";
+        let machine = shared_core(&format!("{new_pages}{calls}"), "");
+        predict(&machine, &workload, Options::default()).unwrap().makespan.picoseconds() / 1000
+    };
+    let once = 5_000 + 1_000 + 8_192 + 2_000 + 4_096 + 2_000;
+    assert_eq!(time("", 1), once);
+    // What it had leaves memory, and the pages are new again.
+    assert_eq!(time("", 3), 3 * once + 2 * 2_048);
+    assert_eq!(time(rewrites, 1), once);
+    assert_eq!(time(rewrites, 3), 3 * once + 2 * (40_000 + 8_192 + 20_000 + 4_096));
+}
+
+#[test]
 fn each_processor_has_a_cache_of_its_own() {
     let cache = "processor-cache = { size = \"1 MiB\", read = \"4 GB/s\", write = \"2 GB/s\" }\n";
     let time = |ranks: u32, cores: u32, program: Vec<(u32, Direction)>| {

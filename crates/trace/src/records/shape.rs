@@ -14,7 +14,7 @@ pub(super) struct Shape {
     pub(super) handle: u64,
     pub(super) target: TargetKind,
     pub(super) memory: Option<DatatypeId>,
-    pub(super) flags: u8,
+    pub(super) flags: u16,
     /// Whether column [`Used`](Column::Used) has a number for it.
     pub(super) says_used: bool,
 }
@@ -185,7 +185,10 @@ impl Shape {
         };
         let flags = take("flags")?;
         let says_used = flags & SAYS_USED != 0;
-        let flags = u8::try_from(flags & !SAYS_USED).map_err(|_| "known flags")?;
+        let flags = u16::try_from(flags & !SAYS_USED).map_err(|_| "known flags")?;
+        if !Flags::ALL.contains(Flags::from_bits(flags)) {
+            return Err("known flags");
+        }
         Ok(Shape { call, thread, handle, target, memory, flags, says_used })
     }
 }

@@ -150,16 +150,25 @@ fn calls_of_version_11() -> Vec<Event> {
         .collect()
 }
 
+/// An open that cuts its file, beside one that does not, and calls of other flags.
+fn calls_of_version_12() -> Vec<Event> {
+    [Flags::TRUNCATE, Flags::NONE, Flags::TRUNCATE | Flags::SYNC | Flags::PHYSICAL]
+        .into_iter()
+        .zip(0..)
+        .map(|(flags, i)| Event { flags, used_ns: (i == 2).then_some(5), start_ns: 1000 * i, ..event(0) })
+        .collect()
+}
+
 /// What the tables of a file of version 2 or later hold.
 fn tables_of(name: &str) -> Tables {
     match name {
-        "version-9.pio" | "version-10.pio" | "version-11.pio" => tables_of_version_9(),
+        "version-9.pio" | "version-10.pio" | "version-11.pio" | "version-12.pio" => tables_of_version_9(),
         _ => tables(),
     }
 }
 
 /// What the files of version 2 and later hold, oldest first.
-fn later_versions() -> [(&'static str, Vec<Event>); 10] {
+fn later_versions() -> [(&'static str, Vec<Event>); 11] {
     [
         ("version-2.pio", calls_of_version_2()),
         ("version-3.pio", calls_of_version_3()),
@@ -171,6 +180,7 @@ fn later_versions() -> [(&'static str, Vec<Event>); 10] {
         ("version-9.pio", calls_of_version_9()),
         ("version-10.pio", calls_of_version_10()),
         ("version-11.pio", calls_of_version_11()),
+        ("version-12.pio", calls_of_version_12()),
     ]
 }
 

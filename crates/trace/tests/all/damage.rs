@@ -106,9 +106,9 @@ fn what_is_no_trace_is_named() {
         open(b""),
         "run.pio: not a Pioscope trace (expected the bytes 'PIOTRACE' at 0, found an empty file)"
     );
-    let mut newer = b"PIOTRACE\x0c\0\0\0".to_vec();
+    let mut newer = b"PIOTRACE\x0d\0\0\0".to_vec();
     newer.extend(crc32fast::hash(&newer).to_le_bytes());
-    assert_eq!(open(&newer), "run.pio: version 12 is newer than this program reads (11): update Pioscope");
+    assert_eq!(open(&newer), "run.pio: version 13 is newer than this program reads (12): update Pioscope");
 }
 
 /// A block as `docs/design/format.md` draws it, with whatever lengths.

@@ -250,7 +250,7 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
         (0..Call::ALL.len(), 0..processes, 0..3u32, option::of(0..handles), target, option::of(0..datatypes));
     let result = prop_oneof![3 => Just(4096i64), 1 => -100..0i64, 1 => any::<i64>()];
     let times = (number(), number(), option::of(number()));
-    let what = (number(), result, times, 0..32u8, number());
+    let what = (number(), result, times, (0..256_u16, any::<bool>()), number());
     let steps = prop_oneof![8 => 0..100_000u64, 1 => 0..u64::MAX / 128];
     vec((who, what, steps), 0..100).prop_map(|rows| {
         let mut start_ns = 0;
@@ -258,7 +258,7 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
             .map(
                 |(
                     (call, process, thread, handle, target, memory),
-                    (size, result, (elapsed_ns, think_ns, used_ns), flags, operation),
+                    (size, result, (elapsed_ns, think_ns, used_ns), (flags, truncates), operation),
                     step,
                 )| {
                     start_ns += step;
@@ -275,7 +275,7 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
                         elapsed_ns,
                         think_ns,
                         used_ns,
-                        flags: Flags::from_bits(flags),
+                        flags: Flags::from_bits(flags | if truncates { 512 } else { 0 }),
                         operation,
                     }
                 },
