@@ -65,7 +65,7 @@ impl Memory {
         if !self.is_of(site, hints) {
             return Remembered::default();
         }
-        self.shapes.get(&shape).copied().unwrap_or_default()
+        self.shapes.get(&shape).copied().unwrap_or_default().met()
     }
 
     /// Keeps what was learned of views of this shape, instead of what was known of them.

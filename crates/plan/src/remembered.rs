@@ -22,6 +22,8 @@ const LONGEST_THAT_HOLDS: u32 = 255;
 pub struct Remembered {
     /// Of reads and writes.
     each: [Kept; 2],
+    /// Operations without a word since the ranks met.
+    quiet: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,10 +41,10 @@ struct Kept {
 pub struct Recalled {
     /// What it is to do without a word; none if the ranks are to describe their accesses. The same on all ranks.
     pub strategy: Option<Strategy>,
-    /// Whether the ranks have not described their accesses yet. The same on all ranks.
+    /// Whether the ranks have not described such accesses yet. The same on all ranks.
     pub is_first: bool,
-    /// Microseconds that this rank waited for the others when they last did; if they have not, those since the ranks met. Who is
-    /// the last to come has most of these.
+    /// Microseconds that this rank waited for the others when they last did; if they have not, those since the ranks met, divided by
+    /// the operations since. Who is the last to come has most of these.
     pub told_us: u64,
 }
 
@@ -59,8 +61,15 @@ impl Remembered {
         let kept = &mut self.each[direction as usize];
         let strategy = kept.strategy.filter(|_| kept.left > 0);
         kept.left = kept.left.saturating_sub(1);
-        let told_us = kept.waited_us.unwrap_or(since_met_us);
+        // What ranks drift apart in operations without a word is not what they would wait in each.
+        let told_us = kept.waited_us.unwrap_or(since_met_us / (1 + u64::from(self.quiet)));
+        self.quiet = self.quiet.saturating_add(strategy.is_some().into());
         Recalled { strategy, is_first: kept.waited_us.is_none(), told_us }
+    }
+
+    /// The ranks meet: they open a file with views of which this is known, or set such.
+    pub(crate) fn met(self) -> Remembered {
+        Remembered { quiet: 0, ..self }
     }
 
     /// Ranks may exchange data in this operation: the next one begins with their descriptions, whatever it is. They say that a rank
@@ -72,8 +81,9 @@ impl Remembered {
     /// Takes note of what the ranks chose when they had described their accesses, and how long this one waited for that.
     pub fn learn(&mut self, direction: Direction, choice: &Choice, waited_us: u64) {
         let chosen = choice.strategy;
+        self.quiet = 0;
         let kept = &mut self.each[direction as usize];
-        // What ranks drift apart in operations without a word is not what they would wait in each.
+        // So it is with what it waited.
         let waited_us = Some(waited_us / (1 + u64::from(kept.held)));
         *kept = if chosen.sends_messages() {
             Kept { waited_us, ..Kept::default() }
@@ -160,6 +170,9 @@ mod tests {
             assert_eq!(remembered.recall(Direction::Write, 0).strategy, Some(Strategy::List));
         }
         assert_eq!(remembered.recall(Direction::Write, 0), waited(900));
+        // The first read comes after three operations without a word.
+        assert_eq!(remembered.recall(Direction::Read, 4000).told_us, 1000);
+        assert_eq!(remembered.met().recall(Direction::Read, 4000).told_us, 4000);
         // Four operations went by.
         remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 2000);
         assert_eq!(remembered.recall(Direction::Write, 0), waited(500));

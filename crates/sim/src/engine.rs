@@ -300,10 +300,10 @@ struct FileState {
     /// Those that were written since it was last synced, and their bytes.
     dirty: Pages,
     dirty_bytes: u64,
-    /// Until when what was synced is on its way to the device.
-    synced_at: Time,
     /// Of these, those in blocks that servers must sum.
     unsummed_bytes: u64,
+    /// Until when what was synced is on its way to the device.
+    synced_at: Time,
     /// Of each server that was to write since then: from when on it does.
     begun: BTreeMap<u32, Time>,
 }
@@ -377,8 +377,8 @@ impl<'a> Engine<'a> {
             touched: Pages::default(),
             dirty: Pages::default(),
             dirty_bytes: 0,
-            synced_at: Time::default(),
             unsummed_bytes: 0,
+            synced_at: Time::default(),
             begun: BTreeMap::new(),
         };
         let mut next_handle = workload.handles.len() as u32;
