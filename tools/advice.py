@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from measured import page
-from tree import COLLAPSE, ROOT, run
+from tree import ROOT, run
 from truth import KERNELS, Lab, absolute, memory_at_hand, time_of, words
 
 # Programs as the benches have them, smaller, and their ranks.
@@ -94,7 +94,6 @@ class Bench(Lab):
     def measure(self, case):
         if not case.machine().exists():
             self.calibrate(case)
-        self.case = case
         advised = self.advise(case)
         chosen = advised["chosen"]
         grid = {setting: [] for setting in settings(case)}
@@ -108,12 +107,12 @@ class Bench(Lab):
                 runs.append(self.seconds(case, setting))
         case.file.write_text(json.dumps({"advised": advised, "grid": grid, "final": final}, indent=1))
 
-    def program(self, name, data):
-        options = self.case.options
+    def program(self, case, data):
+        name, options = case.program, case.options
         if name in KERNELS:
             return [self.kernels, name, "--folder", data, *KERNEL, *options]
         if name == "collapse":
-            return [COLLAPSE, *options, "--iterations", 8, "--dump-every", 2, "--output", data]
+            return [self.collapse, *options, "--iterations", 8, "--dump-every", 2, "--output", data]
         return [self.patterns, "--pattern", name, *options, "--repeat", 6, "--file", data / "patterns.dat"]
 
     def advise(self, case):

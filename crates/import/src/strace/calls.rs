@@ -57,8 +57,17 @@ struct Done {
     other: Option<FileId>,
     offset: Option<u64>,
     size: u64,
-    appends: bool,
+    flags: Flags,
 }
+
+/// What an open says of how a file is opened.
+const OPENED: [(&str, Flags); 5] = [
+    ("O_APPEND", Flags::APPEND),
+    ("O_SYNC", Flags::SYNC),
+    ("O_DSYNC", Flags::SYNC),
+    ("O_DIRECT", Flags::DIRECT),
+    ("O_TRUNC", Flags::TRUNCATE),
+];
 
 impl Reading {
     pub(super) fn new(path: &Path) -> Reading {
@@ -204,7 +213,7 @@ impl Reading {
             matches!(call, Call::Open | Call::Creat | Call::Dup | Call::Lseek | Call::Mmap);
         self.builder.push(Access {
             call,
-            flags: if done.appends { flags | Flags::APPEND } else { flags },
+            flags: flags | done.flags,
             process: made.process,
             thread: made.thread,
             handle: done.handle,
@@ -389,12 +398,15 @@ impl Reading {
         let Some(fd) = fd else {
             return Some((call, Done { name: self.builder.name(&name), ..Done::default() }));
         };
-        let appends = flags.contains("O_APPEND");
-        let open = self.add_open_file(&name, Some(0), appends);
+        let is_of_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        let known =
+            OPENED.iter().filter(|(word, _)| flags.split(|one| !is_of_word(one)).any(|flag| flag == *word));
+        let opened = known.fold(Flags::NONE, |all, (_, flag)| all | *flag);
+        let open = self.add_open_file(&name, Some(0), opened.contains(Flags::APPEND));
         let closes_on_exec = flags.contains("O_CLOEXEC");
         self.descriptors(made)?.set(fd, Descriptor::File { open, closes_on_exec });
         let handle = self.handle(open, made.process);
-        Some((call, Done { handle, appends, ..Done::default() }))
+        Some((call, Done { handle, flags: opened, ..Done::default() }))
     }
 
     fn add_open_file(&mut self, path: &str, position: Option<u64>, appends: bool) -> OpenFileId {
@@ -495,7 +507,8 @@ impl Reading {
             file.position = offset.map(|offset| offset.saturating_add(moved));
         }
         let handle = self.handle(open, made.process);
-        Some((call, Done { handle, name: None, other: None, offset, size: size.unwrap_or(moved), appends }))
+        let flags = if appends { Flags::APPEND } else { Flags::NONE };
+        Some((call, Done { handle, offset, size: size.unwrap_or(moved), flags, ..Done::default() }))
     }
 
     fn seek(&mut self, made: &Made) -> Option<(Call, Done)> {

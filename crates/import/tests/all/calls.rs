@@ -104,6 +104,7 @@ fn strace_becomes_files_offsets_and_processes() {
     assert_eq!(processes, [(10, "a in put", None), (11, "b", Some(7_500_000))]);
     let events = events(&trace);
     assert_eq!((events[4].start_ns, events[4].elapsed_ns), (5_500_000, 300_000));
+    assert_eq!([0, 3, 4].map(|event| events[event].flags), [Flags::NONE, Flags::TRUNCATE, Flags::NONE]);
     let last = events.last().unwrap();
     assert_eq!((last.flags, last.elapsed_ns), (Flags::UNFINISHED, 480_200_000));
     assert_eq!(notes(&trace, "lost lines"), [""; 0]);
