@@ -128,7 +128,9 @@ impl Inner {
     ) -> Result<u64, Status> {
         if collective {
             let mut operation = self.prepare(direction, collective, positioning, memory);
-            operation.context.remembered = self.state().recall(direction);
+            if self.strategy == Strategy::Auto {
+                operation.context.remembered = self.state().recall(direction);
+            }
             let mut channel = self.collective.acquire()?;
             let began = Instant::now();
             let mut operation = Collective::new(operation);
