@@ -14,7 +14,8 @@
 //! | place | `10`, view, data bytes |
 //! | among leaders | `11`, one of the others |
 //!
-//! Numbers are LEB128; the view has the one encoding of `pio-layout`. A description is tens of bytes however many pieces
+//! Numbers are LEB128, but microseconds, which are 8 bytes, the lowest first: no message is longer or shorter for what a clock says.
+//! The view has the one encoding of `pio-layout`. A description is tens of bytes however many pieces
 //! the access has: nobody ever sends a list of pairs.
 
 use std::ops::Range;
@@ -170,7 +171,7 @@ impl Message {
             Message::Acknowledge { error } | Message::Ended { error } => 1 + size_of(errno_of(*error)),
             Message::TakePart { positions, told_us } => {
                 let bytes = positions.end.saturating_sub(positions.start);
-                1 + size_of(positions.start) + size_of(bytes) + size_of(*told_us)
+                1 + size_of(positions.start) + size_of(bytes) + size_of_val(told_us) as u64
             }
             Message::AmongLeaders(message) => 1 + message.size(),
             _ => self.encode().len() as u64,
@@ -187,7 +188,7 @@ impl Message {
                 put(&mut out, description.pieces);
                 put(&mut out, description.bounds.start);
                 put(&mut out, description.bounds.end);
-                put(&mut out, description.told_us);
+                out.extend(description.told_us.to_le_bytes());
                 match &description.access {
                     None => out.push(0),
                     Some(access) => {
@@ -207,7 +208,7 @@ impl Message {
             Message::TakePart { positions, told_us } => {
                 put_pair(&mut out, TAKE_PART, positions.start);
                 put(&mut out, positions.end.saturating_sub(positions.start));
-                put(&mut out, *told_us);
+                out.extend(told_us.to_le_bytes());
             }
             Message::Summary(summary) => put_summary(&mut out, summary),
             Message::Clients(clients) => put_clients(&mut out, clients),
@@ -241,7 +242,7 @@ impl Message {
             TAKE_PART => {
                 let start = take(input)?;
                 let positions = start..take_end(input, start)?;
-                Message::TakePart { positions, told_us: take(input)? }
+                Message::TakePart { positions, told_us: take_us(input)? }
             }
             SUMMARY => Message::Summary(Box::new(take_summary(input)?)),
             CLIENTS => Message::Clients(take_clients(input)?),
@@ -318,7 +319,7 @@ fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
     let bytes = take(input)?;
     let pieces = take(input)?;
     let bounds = take_range(input)?;
-    let told_us = take(input)?;
+    let told_us = take_us(input)?;
     let access = match take_byte(input, "whether a view follows")? {
         0 => None,
         1 => {
@@ -340,12 +341,10 @@ fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
 
 fn put_summary(out: &mut Vec<u8>, summary: &Summary) {
     out.push(SUMMARY);
-    let Summary {
-        busy, bytes, most_bytes, pieces, most_pieces, spans, most_span, told_us, most_told_us, ..
-    } = *summary;
-    let numbers =
-        [u64::from(busy), bytes, most_bytes, pieces, most_pieces, spans, most_span, told_us, most_told_us];
+    let Summary { busy, bytes, most_bytes, pieces, most_pieces, spans, most_span, .. } = *summary;
+    let numbers = [u64::from(busy), bytes, most_bytes, pieces, most_pieces, spans, most_span];
     numbers.into_iter().for_each(|number| put(out, number));
+    [summary.told_us, summary.most_told_us].into_iter().for_each(|us| out.extend(us.to_le_bytes()));
     out.push(u8::from(summary.is_interleaved));
     put(out, summary.intervals.len() as u64);
     let mut at = 0;
@@ -365,8 +364,8 @@ fn take_summary(input: &mut &[u8]) -> Result<Summary, MessageError> {
         most_pieces: take(input)?,
         spans: take(input)?,
         most_span: take(input)?,
-        told_us: take(input)?,
-        most_told_us: take(input)?,
+        told_us: take_us(input)?,
+        most_told_us: take_us(input)?,
         is_interleaved: take_byte(input, "whether ranks are interleaved")? != 0,
         intervals: Vec::new(),
     };
@@ -440,6 +439,13 @@ fn take_byte(input: &mut &[u8], expected: &'static str) -> Result<u8, MessageErr
     let (first, rest) = input.split_first().ok_or(MessageError { expected })?;
     *input = rest;
     Ok(*first)
+}
+
+/// Microseconds.
+fn take_us(input: &mut &[u8]) -> Result<u64, MessageError> {
+    let (us, rest) = input.split_first_chunk().ok_or(MessageError { expected: "8 bytes of microseconds" })?;
+    *input = rest;
+    Ok(u64::from_le_bytes(*us))
 }
 
 fn take(input: &mut &[u8]) -> Result<u64, MessageError> {
