@@ -53,7 +53,7 @@ def main():
     parser.add_argument("--profile", default="release", help="the build that is tried (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
-    arguments.runs, arguments.small = GRID_RUNS, False
+    arguments.runs = GRID_RUNS
     until = time.monotonic() + arguments.minutes * 60
     arguments.kept.mkdir(parents=True, exist_ok=True)
     cases = [Case(arguments.kept, place, *program) for place in arguments.places for program in PROGRAMS

@@ -103,7 +103,7 @@ def measure(place, missing, arguments, until):
     if not missing or time.monotonic() > until:
         return
     hold = contextlib.nullcontext if arguments.small else memory_at_hand
-    with hold(), Lab(place, arguments) as lab:
+    with hold(), Lab(place, arguments, in_job=arguments.small) as lab:
         for case in missing:
             if time.monotonic() > until:
                 print("time is up: the next run goes on from here", flush=True)
@@ -226,11 +226,11 @@ def memory_left():
 class Lab:
     """A place for files, calibrated, with the programs beside it."""
 
-    def __init__(self, place, arguments):
+    def __init__(self, place, arguments, in_job=False):
         self.place, self.runs, self.profile, self.kept = place, arguments.runs, arguments.profile, arguments.kept
         self.strategies = ON_SERVERS if place.startswith("server") else ON_FILES
         # In a job of the size that runs, and not in jobs of several sizes, which takes a minute longer.
-        self.calibrated_in_job = place in NODES or arguments.small
+        self.calibrated_in_job = place in NODES or in_job
         self.store = None
 
     def __enter__(self):

@@ -1,6 +1,6 @@
 //! A machine as the text that describes it.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::machine::{Askew, CallCost, Copy, IoNodes, Machine, Nodes, Pieces, Storage};
 use crate::quantity::{Duration, size_text};
@@ -127,11 +127,7 @@ impl Machine {
                 writeln!(out, "{key} = \"{time}\"")?;
             }
         }
-        for (key, time) in [("stat", calls.stat), ("unlink", calls.unlink)] {
-            if let Some(time) = time {
-                writeln!(out, "{key} = \"{time}\"")?;
-            }
-        }
+        write_said(&[("stat", calls.stat), ("unlink", calls.unlink)], out)?;
         if let Some(rate) = calls.dropped_pages {
             writeln!(out, "dropped-pages = \"{rate}\"")?;
         }
@@ -177,6 +173,12 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+/// A line for each of these times that is known.
+pub(crate) fn write_said(times: &[(&str, Option<Duration>)], out: &mut String) -> fmt::Result {
+    let said = times.iter().filter_map(|(key, time)| Some((key, (*time)?)));
+    said.into_iter().try_for_each(|(key, time)| writeln!(out, "{key} = \"{time}\""))
 }
 
 pub(crate) fn call_text(CallCost { call, bandwidth, sizes }: &CallCost) -> String {

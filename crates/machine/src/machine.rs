@@ -540,22 +540,18 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             create: section.duration_or(Duration::ZERO, "create", "1000 s")?,
             resize: section.duration_or(Duration::ZERO, "resize", "1000 s")?,
             begin: section.duration_or(Duration::ZERO, "begin", "1000 s")?,
-            summing: if section.has("summing") { Some(section.bandwidth("summing")?) } else { None },
-            pieces: if section.has("pieces") { Some(pieces(section.section("pieces")?)?) } else { None },
+            summing: section.if_said("summing", Section::bandwidth)?,
+            pieces: section.section_if_said("pieces", pieces)?,
             takes_views: section.has("takes-views") && section.flag("takes-views")?,
             memory: if section.has("memory") { section.size("memory", 0..=1 << 50)? } else { 0 },
-            arm: if section.has("arm") { Some(Arm::read(section.section("arm")?)?) } else { None },
+            arm: section.section_if_said("arm", Arm::read)?,
             separate_closes: section.has("separate-closes") && section.flag("separate-closes")?,
         },
         Kind::IoNodes => Storage::IoNodes {
             io: io_nodes(section.section("io")?, nodes, false)?,
             strip: section.size("strip", STRIPS)?,
             request: section.size("request", 0..=1 << 20)?,
-            cache: if section.has("cache") {
-                Some(Buffers::read_cache(section.section("cache")?)?)
-            } else {
-                None
-            },
+            cache: section.section_if_said("cache", Buffers::read_cache)?,
             open: section.duration("open", "1000 s")?,
             close: section.duration("close", "1000 s")?,
         },
@@ -629,7 +625,7 @@ fn pieces(mut section: Section<'_>) -> Result<Pieces, MachineError> {
 fn askew(section: &mut Section<'_>) -> Result<Option<Askew>, MachineError> {
     let reach =
         if section.has("askew-reach") { section.size("askew-reach", 2..=ASKEW_REACH)? } else { ASKEW_REACH };
-    let bandwidth = if section.has("askew") { Some(section.bandwidth("askew")?) } else { None };
+    let bandwidth = section.if_said("askew", Section::bandwidth)?;
     Ok(bandwidth.map(|bandwidth| Askew { bandwidth, reach }))
 }
 
@@ -648,59 +644,28 @@ pub(crate) fn call_cost(mut section: Section<'_>) -> Result<CallCost, MachineErr
 }
 
 fn calls(mut section: Section<'_>) -> Result<Calls, MachineError> {
+    let time = |section: &mut Section<'_>, key| section.duration(key, "1000 s");
     let calls = Calls {
         open: section.duration("open", "1000 s")?,
         create: section.duration_or(Duration::ZERO, "create", "1000 s")?,
         close: section.duration("close", "1000 s")?,
         seek: section.duration("seek", "1000 s")?,
         resize: section.duration_or(Duration::ZERO, "resize", "1000 s")?,
-        stat: section.duration_if_said("stat", "1000 s")?,
-        unlink: section.duration_if_said("unlink", "1000 s")?,
-        dropped_pages: if section.has("dropped-pages") {
-            Some(section.bandwidth("dropped-pages")?)
-        } else {
-            None
-        },
-        rewrites: if section.has("rewrites") {
-            Some(Rewrites::read(section.section("rewrites")?)?)
-        } else {
-            None
-        },
-        sync: if section.has("sync") { Some(call_cost(section.section("sync")?)?) } else { None },
+        stat: section.if_said("stat", time)?,
+        unlink: section.if_said("unlink", time)?,
+        dropped_pages: section.if_said("dropped-pages", Section::bandwidth)?,
+        rewrites: section.section_if_said("rewrites", Rewrites::read)?,
+        sync: section.section_if_said("sync", call_cost)?,
         read: call_cost(section.section("read")?)?,
         write: call_cost(section.section("write")?)?,
-        new_pages: if section.has("new-pages") {
-            Some(call_cost(section.section("new-pages")?)?)
-        } else {
-            None
-        },
+        new_pages: section.section_if_said("new-pages", call_cost)?,
         new_folio: section.duration_or(Duration::ZERO, "new-folio", "1000 s")?,
         askew: askew(&mut section)?,
-        processor_cache: if section.has("processor-cache") {
-            Some(ProcessorCache::read(section.section("processor-cache")?)?)
-        } else {
-            None
-        },
-        after_work: if section.has("after-work") {
-            Some(CallCosts::parse(section.section("after-work")?)?)
-        } else {
-            None
-        },
-        direct: if section.has("direct") {
-            Some(CallCosts::parse(section.section("direct")?)?)
-        } else {
-            None
-        },
-        write_back: if section.has("write-back") {
-            Some(WriteBack::read(section.section("write-back")?)?)
-        } else {
-            None
-        },
-        cold_reads: if section.has("cold-reads") {
-            Some(ColdReads::read(section.section("cold-reads")?)?)
-        } else {
-            None
-        },
+        processor_cache: section.section_if_said("processor-cache", ProcessorCache::read)?,
+        after_work: section.section_if_said("after-work", CallCosts::read)?,
+        direct: section.section_if_said("direct", CallCosts::read)?,
+        write_back: section.section_if_said("write-back", WriteBack::read)?,
+        cold_reads: section.section_if_said("cold-reads", ColdReads::read)?,
         collective_waits: section.has("collective-waits") && section.flag("collective-waits")?,
         by_levels: section.has("by-levels") && section.flag("by-levels")?,
     };

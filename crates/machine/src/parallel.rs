@@ -3,6 +3,7 @@
 
 use std::fmt::{self, Write};
 
+use crate::describe::write_said;
 use crate::error::MachineError;
 use crate::machine::{IoNodes, STRIPS, Service, io_nodes, service};
 use crate::quantity::{Bandwidth, Duration, size_text};
@@ -260,7 +261,7 @@ fn servers(mut section: Section<'_>) -> Result<ObjectServers, MachineError> {
         read: service(section.section("read")?)?,
         write: service(section.section("write")?)?,
         threads: if section.has("threads") { Some(section.number("threads", 1..=1 << 20)?) } else { None },
-        link: if section.has("link") { Some(section.bandwidth("link")?) } else { None },
+        link: section.if_said("link", Section::bandwidth)?,
         memory: if section.has("memory") { section.size("memory", 0..=MOST)? } else { 0 },
         journal: section.duration_or(Duration::ZERO, "journal", "1000 s")?,
     };
@@ -294,7 +295,7 @@ fn client(mut section: Section<'_>) -> Result<Client, MachineError> {
     let client = Client {
         request: section.size("request", 512..=1 << 40)?,
         in_flight: section.number("in-flight", 1..=1 << 16)?,
-        cache: if section.has("cache") { Some(cache(section.section("cache")?)?) } else { None },
+        cache: section.section_if_said("cache", cache)?,
     };
     section.finish()?;
     Ok(client)
@@ -374,8 +375,8 @@ fn metadata(mut section: Section<'_>) -> Result<Metadata, MachineError> {
         close: time("close", &mut section)?,
         resize: time("resize", &mut section)?,
         lock: time("lock", &mut section)?,
-        stat: section.duration_if_said("stat", "1000 s")?,
-        unlink: section.duration_if_said("unlink", "1000 s")?,
+        stat: section.if_said("stat", |section, key| time(key, section))?,
+        unlink: section.if_said("unlink", |section, key| time(key, section))?,
     };
     section.finish()?;
     Ok(metadata)
@@ -394,8 +395,7 @@ impl Metadata {
             ("stat", self.stat),
             ("unlink", self.unlink),
         ];
-        let said = times.iter().filter_map(|(key, time)| Some((key, (*time)?)));
-        said.into_iter().try_for_each(|(key, time)| writeln!(out, "{key} = \"{time}\""))
+        write_said(&times, out)
     }
 }
 

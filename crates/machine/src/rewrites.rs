@@ -1,8 +1,8 @@
 //! What it costs to write files anew that are there.
 
-use crate::describe::call_text;
+use crate::call_costs::{two_costs, two_texts};
 use crate::error::MachineError;
-use crate::machine::{CallCost, call_cost};
+use crate::machine::CallCost;
 use crate::section::Section;
 
 /// What calls take longer where a program opens a file to write it anew (`O_TRUNC`): file systems free what it had, and many write
@@ -15,17 +15,15 @@ pub struct Rewrites {
     pub close: CallCost,
 }
 
+const KEYS: [&str; 2] = ["open", "close"];
+
 impl Rewrites {
-    pub(crate) fn read(mut section: Section<'_>) -> Result<Rewrites, MachineError> {
-        let found = Rewrites {
-            open: call_cost(section.section("open")?)?,
-            close: call_cost(section.section("close")?)?,
-        };
-        section.finish()?;
-        Ok(found)
+    pub(crate) fn read(section: Section<'_>) -> Result<Rewrites, MachineError> {
+        let [open, close] = two_costs(section, KEYS)?;
+        Ok(Rewrites { open, close })
     }
 
     pub(crate) fn text(&self) -> String {
-        format!("{{ open = {}, close = {} }}", call_text(&self.open), call_text(&self.close))
+        two_texts(KEYS, [&self.open, &self.close])
     }
 }

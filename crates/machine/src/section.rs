@@ -219,13 +219,22 @@ impl<'t> Section<'t> {
         if self.has(key) { self.duration(key, most) } else { Ok(otherwise) }
     }
 
-    /// The same, with nothing in its place.
-    pub(crate) fn duration_if_said(
+    /// What is under a key that may be left out.
+    pub(crate) fn if_said<T>(
         &mut self,
         key: &'static str,
-        most: &str,
-    ) -> Result<Option<Duration>, MachineError> {
-        if self.has(key) { self.duration(key, most).map(Some) } else { Ok(None) }
+        read: impl FnOnce(&mut Section<'t>, &'static str) -> Result<T, MachineError>,
+    ) -> Result<Option<T>, MachineError> {
+        if self.has(key) { read(self, key).map(Some) } else { Ok(None) }
+    }
+
+    /// What is in the table under a key that may be left out.
+    pub(crate) fn section_if_said<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(Section<'t>) -> Result<T, MachineError>,
+    ) -> Result<Option<T>, MachineError> {
+        self.if_said(key, |section, key| read(section.section(key)?))
     }
 
     pub(crate) fn bandwidth(&mut self, key: &'static str) -> Result<Bandwidth, MachineError> {

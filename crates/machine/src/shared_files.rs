@@ -3,6 +3,7 @@
 
 use std::fmt::{self, Write};
 
+use crate::describe::write_said;
 use crate::error::MachineError;
 use crate::machine::{Service, service};
 use crate::quantity::{Bandwidth, Duration, size_text};
@@ -85,7 +86,7 @@ impl SharedFiles {
             read: service(section.section("read")?)?,
             write: service(section.section("write")?)?,
             request: size("request", section)?,
-            bandwidth: if section.has("bandwidth") { Some(section.bandwidth("bandwidth")?) } else { None },
+            bandwidth: section.if_said("bandwidth", Section::bandwidth)?,
             streams: if section.has("streams") {
                 Some(section.number("streams", 1..=1 << 20)?)
             } else {
@@ -99,8 +100,8 @@ impl SharedFiles {
             close: time("close", section)?,
             resize: time("resize", section)?,
             lock: time("lock", section)?,
-            stat: section.duration_if_said("stat", "1000 s")?,
-            unlink: section.duration_if_said("unlink", "1000 s")?,
+            stat: section.if_said("stat", |section, key| time(key, section))?,
+            unlink: section.if_said("unlink", |section, key| time(key, section))?,
             sync: service(section.section("sync")?)?,
         })
     }
@@ -139,8 +140,7 @@ impl SharedFiles {
             ("stat", self.stat),
             ("unlink", self.unlink),
         ];
-        let said = times.iter().filter_map(|(key, time)| Some((key, (*time)?)));
-        said.into_iter().try_for_each(|(key, time)| writeln!(out, "{key} = \"{time}\""))
+        write_said(&times, out)
     }
 }
 

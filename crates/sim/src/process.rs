@@ -7,7 +7,7 @@ use pio_layout::Extents;
 use pio_machine::Duration;
 use pio_plan::{Access, Action, Direction, IoError, Message, Piece, StateMachine};
 use pio_protocol::client::{Exchange, Naming};
-use pio_trace::{Call, HandleId};
+use pio_trace::{Call, Flags, HandleId};
 
 use crate::kernel::Time;
 
@@ -215,6 +215,8 @@ pub(crate) struct Transfer {
     pub(crate) asked_bytes: u64,
     /// Bytes of pages that it is the first to touch, if it is a write.
     pub(crate) new_bytes: u64,
+    /// Of the open: see [`Workload::modes`](crate::workload::Workload::modes).
+    pub(crate) mode: Flags,
     /// Bytes of pages that it is the first to touch, if it is a read.
     pub(crate) cold_bytes: u64,
     /// Bytes of pages that it makes dirty.

@@ -2,7 +2,7 @@
 
 use pio_machine::Duration;
 use pio_plan::Direction;
-use pio_trace::Flags;
+use pio_trace::{Flags, HandleId};
 
 use super::pages::PAGE;
 use super::{Engine, Happening};
@@ -21,8 +21,12 @@ impl Engine<'_> {
 
     fn mode_contains(&self, rank: u32, flag: Flags) -> bool {
         let transfer = self.processes[rank as usize].transfer.as_ref();
-        let mode = transfer.and_then(|transfer| self.workload.modes.get(&transfer.opened));
-        mode.is_some_and(|mode| mode.contains(flag))
+        transfer.is_some_and(|transfer| transfer.mode.contains(flag))
+    }
+
+    /// How a handle was opened.
+    pub(super) fn mode_of(&self, handle: HandleId) -> Flags {
+        self.workload.modes.get(&handle).copied().unwrap_or_default()
     }
 
     /// A request past the page cache is done when the device has served it, which all ranks of the node share.

@@ -2,7 +2,7 @@
 
 use pio_layout::View;
 use pio_machine::{Duration, Storage};
-use pio_plan::{Access, Direction, Event as PlanEvent, Rank};
+use pio_plan::{Access, Event as PlanEvent, Rank};
 use pio_trace::{Call, Event, FileId, Flags, HandleId, Layer, Target};
 
 use super::{Engine, Happening, store_requests};
@@ -82,9 +82,8 @@ impl<'a> Engine<'a> {
                 let makes =
                     matches!(self.machine.storage, Storage::Local { .. }) && self.makes_file(rank, *handle);
                 let create = if makes { calls.create } else { Duration::ZERO };
-                let empties =
-                    self.workload.modes.get(handle).is_some_and(|mode| mode.contains(Flags::TRUNCATE));
                 let file = self.workload.handles[handle.index()].file;
+                let empties = self.mode_of(*handle).contains(Flags::TRUNCATE);
                 let emptying = if empties { self.empty(rank, file) } else { Duration::ZERO };
                 let open = self.by_levels(*handle, calls.open);
                 self.compute(rank, open.saturating_add(create).saturating_add(emptying), Then::Directory);
@@ -117,10 +116,7 @@ impl<'a> Engine<'a> {
             }
             // So programs find the end of a file.
             What::Request { direction, bytes: 0, .. } => {
-                let cost = match direction {
-                    Direction::Read => self.machine.calls.read.call,
-                    Direction::Write => self.machine.calls.write.call,
-                };
+                let cost = self.costs_of(*direction).call;
                 self.compute(rank, cost, Then::End);
             }
             What::Request { handle, call, direction, offset, bytes } => {
@@ -129,15 +125,12 @@ impl<'a> Engine<'a> {
                 self.transfer(rank, *handle, Some(*call), requests, false);
             }
             What::Name { call, file } => {
-                let cost = match Naming::of(*call) {
-                    Some(Naming::Ask) => calls.stat,
-                    Some(Naming::Remove) => {
-                        let dropping = self.remove(rank, *file);
-                        calls.unlink.map(|unlink| unlink.saturating_add(dropping))
-                    }
-                    None => None,
-                };
-                self.compute(rank, cost.unwrap_or(Duration::ZERO), Then::Directory);
+                let naming = Naming::of(*call);
+                let own = naming.and_then(|naming| naming.of_both(calls.stat, calls.unlink));
+                let removes = naming == Some(Naming::Remove);
+                let dropping = if removes { self.remove(rank, *file) } else { Duration::ZERO };
+                let cost = own.unwrap_or_default().saturating_add(dropping);
+                self.compute(rank, cost, Then::Directory);
             }
             What::Broadcast { root, .. } => self.begin_broadcast(rank, *root),
             What::Rendezvous => self.begin_rendezvous(),

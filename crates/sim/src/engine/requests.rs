@@ -50,6 +50,7 @@ impl Engine<'_> {
             new_bytes: 0,
             cold_bytes: 0,
             soiled: 0,
+            mode: self.mode_of(handle),
             moved: 0,
             memory_at,
             is_buffered,
@@ -124,7 +125,8 @@ impl Engine<'_> {
         self.compute(rank, cost, Then::Issue);
     }
 
-    fn costs_of(&self, direction: Direction) -> &CallCost {
+    /// What calls of this kind cost their caller.
+    pub(super) fn costs_of(&self, direction: Direction) -> &CallCost {
         match direction {
             Direction::Read => &self.machine.calls.read,
             Direction::Write => &self.machine.calls.write,
@@ -227,9 +229,8 @@ impl Engine<'_> {
         let writes = direction == Direction::Write;
         // What is dirty counts where it takes time on its way to the device.
         let calls = &self.machine.calls;
-        let stays = !self.workload.modes.get(&transfer.opened).is_some_and(|mode| mode.contains(Flags::SYNC));
         let has_device = calls.sync.is_some() || calls.write_back.is_some() || self.shared.is_some();
-        let soils = writes && stays && has_device;
+        let soils = writes && has_device && !transfer.mode.contains(Flags::SYNC);
         let file = &mut self.files[transfer.file as usize];
         let (mut new, before) = (0, file.dirty_bytes);
         let mut touch = |offset, bytes| {

@@ -275,7 +275,8 @@ pub(crate) fn any_events(tables: &Tables) -> impl Strategy<Value = Vec<Event>> +
                         elapsed_ns,
                         think_ns,
                         used_ns,
-                        flags: Flags::from_bits(flags | if truncates { 512 } else { 0 }),
+                        flags: Flags::from_bits(flags)
+                            | if truncates { Flags::TRUNCATE } else { Flags::NONE },
                         operation,
                     }
                 },
