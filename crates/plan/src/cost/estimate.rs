@@ -274,13 +274,18 @@ impl Sum<'_> {
         let aggregators = u64::from(self.setting.aggregators.max(1));
         let domain = operation.span.div_ceil(aggregators);
         let rounds = domain.div_ceil(self.setting.collective_buffer).max(1);
-        let turns_s = self.terms.turns_s(operation.ranks, self.setting.processors);
-        let messages = if self.setting.described_to_all {
-            rounds as f64 * self.terms.talk_s(operation.ranks, self.setting.processors)
+        // Ranks that have just described their accesses are all at it: nobody is at its turn with something else.
+        let turns_s = match self.setting.described {
+            true => 0.0,
+            false => self.terms.turns_s(operation.ranks, self.setting.processors),
+        };
+        let saying_s = if self.setting.described_to_all {
+            rounds as f64 * self.terms.saying_s(operation.ranks)
         } else {
             self.describe_to_aggregators();
-            self.data_messages(rounds) * self.terms.saying_one_s(operation.ranks) + rounds as f64 * turns_s
+            self.data_messages(rounds) * self.terms.saying_one_s(operation.ranks)
         };
+        let messages = saying_s + rounds as f64 * turns_s;
         // Of what a rank has, and of what an aggregator takes, the part that is not its own.
         let others = (ranks - 1) as f64 / ranks as f64;
         if self.setting.shared_memory {
