@@ -52,18 +52,42 @@ impl Calls {
         let middles = |runs: &[Vec<f64>; FOOTPRINTS.len()]| runs.clone().map(super::middle);
         let (reads, writes) = (middles(&self.reads), middles(&self.writes));
         let both: Vec<f64> = reads.iter().zip(&writes).map(|(read, write)| read + write).collect();
-        let (first, last) = (both[0], both[both.len() - 1]);
-        if first > last * LEAST {
+        if both[0] > both[both.len() - 1] * LEAST {
             return None;
         }
-        let held = both.iter().rposition(|seconds| *seconds < f64::midpoint(first, last))?;
         spreads.note_runs("calls.processor-cache.read", &self.reads[0]);
         spreads.note_runs("calls.processor-cache.write", &self.writes[0]);
         let beyond = |seconds: f64, cost: &CallCost| rate((seconds - cost.call.seconds()) / MIDDLE as f64);
+        // The memory of the calls is held, too.
         Some(ProcessorCache {
-            size: FOOTPRINTS[held] as u64,
+            size: footprint_half_way(&both)? + MIDDLE as u64,
             read: beyond(reads[0], read),
             write: beyond(writes[0], write),
         })
+    }
+}
+
+/// With how many bytes calls take half-way between what they take with the least footprint and with the most: caches hold ever less of
+/// what is larger than they are, so that on the line between two footprints is the size that tells best what is held.
+fn footprint_half_way(seconds: &[f64]) -> Option<u64> {
+    let half_way = f64::midpoint(*seconds.first()?, *seconds.last()?);
+    let held = seconds.iter().rposition(|seconds| *seconds < half_way)?;
+    let (below, above) = (seconds[held], *seconds.get(held + 1)?);
+    let part = (half_way - below) / (above - below);
+    let bytes = FOOTPRINTS[held] as f64 + part * (FOOTPRINTS[held + 1] - FOOTPRINTS[held]) as f64;
+    Some((bytes as u64).next_multiple_of(MIDDLE as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_size_is_where_calls_take_half_way() {
+        let of = |seconds: [f64; 6]| footprint_half_way(&seconds).map(|bytes| bytes as f64 / f64::from(1 << 20));
+        assert_eq!(of([1.0, 1.0, 1.0, 1.0, 3.0, 3.0]), Some(12.0));
+        assert_eq!(of([1.0, 1.0, 1.0, 1.5, 3.5, 3.0]), Some(10.0));
+        assert_eq!(of([1.0, 1.0, 1.0, 1.0, 1.0, 3.0]), Some(24.0));
+        assert_eq!(of([1.0; 6]), None);
     }
 }

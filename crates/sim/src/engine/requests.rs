@@ -400,13 +400,12 @@ impl Engine<'_> {
         }
         let Some(transfer) = &self.processes[part.rank as usize].transfer else { return };
         let bytes = transfer.current.map_or(0, |request| request.bytes);
-        match part.direction {
-            Direction::Read => {
-                let moving = self.machine.calls.read.moving(bytes);
-                self.compute(part.rank, moving, Then::Complete);
-            }
-            Direction::Write => self.complete(part.rank),
-        }
+        // Who was told that all is written goes on when it has a processor, too.
+        let moving = match part.direction {
+            Direction::Read => self.machine.calls.read.moving(bytes),
+            Direction::Write => Duration::ZERO,
+        };
+        self.compute(part.rank, moving, Then::Complete);
     }
 
     /// A rank is through with a write: who waits for the file, and sees it, may write it.
