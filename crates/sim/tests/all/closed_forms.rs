@@ -199,6 +199,20 @@ fn servers_on_the_ranks_cores_take_turns_with_them() {
 }
 
 #[test]
+fn who_has_written_goes_on_when_it_has_a_core() {
+    let mut beside = workload(vec![
+        vec![request(0, Direction::Write, 0, 1000)],
+        vec![What::Seek(HandleId(1), Call::Lseek)],
+    ]);
+    let other = &mut beside.programs[1][0];
+    (other.idle, other.think) = (Duration::from_picoseconds(3_000_000), Duration::from_picoseconds(20_000_000));
+    let found = predict(&servers_on_cores(1), &beside, Options::default()).unwrap();
+    // The server has the core from 2500 to 14500; the other rank, which wants it since 3000, is the next. The answer is there at
+    // 15000, and heard when that one has computed and sought.
+    assert_eq!(2 * found.io_time_mean.picoseconds(), (14_500 + 20_000 + 1000 + 1000) * 1000);
+}
+
+#[test]
 fn a_server_on_the_ranks_cores_has_a_thread_for_each_rank() {
     let program = |rank| vec![request(rank, Direction::Write, 0, 1000)];
     // All to the first server: each of its threads has a core.
