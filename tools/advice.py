@@ -69,8 +69,11 @@ def main():
                     break
                 bench.measure(case)
                 print(f"measured: {case}", flush=True)
+    found = [(case, json.loads(case.file.read_text())) for case in cases if case.file.exists()]
+    if not found:
+        sys.exit(f"{arguments.kept}: nothing of these programs was measured")
     with page("advice", wanted=arguments.write):
-        report([(case, json.loads(case.file.read_text())) for case in cases if case.file.exists()])
+        report(found)
 
 
 class Case:
