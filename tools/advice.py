@@ -15,6 +15,7 @@ import random
 import re
 import shutil
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -60,7 +61,7 @@ def main():
              if not arguments.only or program[0] in arguments.only]
     for place in arguments.places:
         missing = [case for case in cases if case.place == place and not case.file.exists()]
-        if not missing:
+        if not missing or time.monotonic() > until:
             continue
         with memory_at_hand(), Bench(place, arguments) as bench:
             for case in missing:
