@@ -6,7 +6,8 @@
  * quartiles. Those of a call of all ranks are what it takes each of them, in the mean: after other work, if each has a processor,
  * and as NAME-again right behind another call.
  * The line `fresh` has the seconds that new memory takes in an exchange, and the bytes of each rank in it; the line
- * `pieces` those that many small pieces take beyond few, and how many more each rank has. CALLS is a file near rank 0, for small calls,
+ * `pieces` those that many small pieces take beyond few, and how many more each rank has; if FILE is on I/O servers, the line `request`
+ * those of a write of a few bytes, where all ranks make such, each to pages of its own. CALLS is a file near rank 0, for small calls,
  * if FILE is on I/O servers, or one of a file system whose answers take time: then collective writes go to /dev/null, which
  * takes none.
  */
@@ -22,7 +23,7 @@
 
 #include "runs.h"
 
-enum { ROUNDS = 7, SMALL_CALLS = 2000, PIECE = 4096, PIECES = 256, FEW_PIECES = 32, SMALL_PIECES = 8192 };
+enum { ROUNDS = 7, SMALL_CALLS = 2000, REQUESTS = 250, PIECE = 4096, PIECES = 256, FEW_PIECES = 32, SMALL_PIECES = 8192 };
 
 /* After which nothing is left of what a process used before. */
 static const double OTHER_WORK_S = 0.01;
@@ -71,6 +72,20 @@ static void measure_calls(const char *path) {
   need(MPI_File_close(&file), "MPI_File_close");
   close(kernel);
   print("call", beyond, ROUNDS);
+}
+
+/* Requests to servers, of all ranks at once, one by one. */
+static void measure_requests(MPI_File file, double *took) {
+  char bytes[8] = "pioscope";
+  for (int round = -1; round < ROUNDS; round++) {
+    meet_asleep();
+    double start = MPI_Wtime();
+    for (int i = 0; i < REQUESTS; i++)
+      need(MPI_File_write_at(file, ((MPI_Offset)rank * REQUESTS + i) * PIECE, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE),
+           "MPI_File_write_at");
+    /* At first the pages are new. */
+    if (round >= 0) took[round] = (MPI_Wtime() - start) / REQUESTS;
+  }
 }
 
 static int processors(void) {
@@ -168,7 +183,7 @@ static double measure_pieces(const char *path) {
 }
 
 int main(int count, char **arguments) {
-  double first_open, first_view, first_close, barriers[ROUNDS];
+  double first_open, first_view, first_close, barriers[ROUNDS], requests[ROUNDS];
   /* After other work, and again; where ranks share processors, there is no difference. */
   double opens[2][ROUNDS], closes[2][ROUNDS], views[2][ROUNDS], collectives[2][ROUNDS];
   char bytes[16] = "pioscope";
@@ -218,6 +233,7 @@ int main(int count, char **arguments) {
       opens[again][i] = MPI_Wtime() - start;
       if (writes) need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
     }
+  if (on_servers) measure_requests(file, requests);
   /* The library is connected now, and only files whose names say so are to be there. */
   if (on_servers) unsetenv("PIOSCOPE_STORE");
   if (near != NULL) {
@@ -263,6 +279,7 @@ int main(int count, char **arguments) {
   print_means("collective", collectives[0], ROUNDS);
   print_means("collective-again", collectives[kinds - 1], ROUNDS);
   print_means("barrier", barriers, ROUNDS);
+  if (on_servers) print_means("request", requests, ROUNDS);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     fprintf(results, "fresh %.9f %d\n", fresh, PIECE * PIECES);

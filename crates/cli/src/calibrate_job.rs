@@ -33,7 +33,8 @@ const LISTED_PIECE_BYTES: u64 = 16;
 pub(crate) const HOW_MEASURED: &str = "\n\
     mpi-io: jobs with Pioscope's library (under the two-phase strategy) and the MPI's own. call: an 8-byte write beyond the\n\
     kernel's. together: calls of all ranks, in the mean of ranks; the median of several: after they went through other\n\
-    memory for 10 ms, and, as …-again, right behind another. Ranks that share cores make them one after the other.";
+    memory for 10 ms, and, as …-again, right behind another. Ranks that share cores make them one after the other.\n\
+    request: what a write of 8 bytes to a server takes, where all ranks make such, each to pages of its own.";
 
 /// How a job is started.
 pub(crate) struct Launch {
@@ -237,6 +238,7 @@ fn middle(found: &[Found]) -> Found {
         view: repeated(|one| one.together.view),
         collective: repeated(|one| one.together.collective),
         barrier: of_all(|one| one.together.barrier),
+        request: of_all(|one| one.together.request),
     };
     Found {
         call: of_all(|one| one.call),
@@ -262,7 +264,7 @@ type Number = fn(&Together) -> Duration;
 
 /// How far the jobs of one number of ranks are apart.
 fn note_spreads(spreads: &mut Spreads, library: &str, found: &[Found]) {
-    let numbers: [(&str, Number); 12] = [
+    let numbers: [(&str, Number); 13] = [
         ("first-open", |one| one.first_open),
         ("open", |one| one.open.after_work),
         ("open-again", |one| one.open.again),
@@ -275,6 +277,7 @@ fn note_spreads(spreads: &mut Spreads, library: &str, found: &[Found]) {
         ("collective", |one| one.collective.after_work),
         ("collective-again", |one| one.collective.again),
         ("barrier", |one| one.barrier),
+        ("request", |one| one.request),
     ];
     let Some(first) = found.first() else { return };
     for (name, number) in numbers {
@@ -316,6 +319,8 @@ fn read(text: &str, lists: Option<Bandwidth>) -> Result<Found> {
         view: repeated("view")?,
         collective: repeated("collective")?,
         barrier: time("barrier")?,
+        // Only servers have requests.
+        request: time("request").unwrap_or_default(),
     };
     let number_behind = |name: &str| {
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -362,6 +367,8 @@ mod tests {
         assert!(read(&text.replace("fresh 0.001", "fresh -0.001"), lists).unwrap().fresh.is_none());
         assert_eq!((call.picoseconds(), together.ranks), (1_500_000, 4));
         assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
+        let to_servers = read(&format!("{text}request 0.00002 0 0\n"), lists).unwrap().together;
+        assert_eq!([together, to_servers].map(|one| one.request.seconds()), [0.0, 0.000_02]);
         let view = together.view;
         assert_eq!((view.after_work.seconds(), view.again.seconds()), (0.000_05, 0.000_02));
         let error = read(&text.replace("\nclose", "\nclothes"), lists).unwrap_err().to_string();

@@ -129,6 +129,10 @@ fn barrier(factor: Factor, one: &mut Together) {
     factor.time(&mut one.barrier);
 }
 
+fn request(factor: Factor, one: &mut Together) {
+    factor.time(&mut one.request);
+}
+
 /// The rate and the piece of one library.
 fn exchange(factor: Factor, costs: Option<&mut LibraryCosts>) {
     let Some(costs) = costs else { return };
@@ -390,6 +394,10 @@ const COSTS: &[Cost] = &[
     Cost {
         keys: "mpi-io.pioscope.together: barrier",
         scale: |machine, factor| factor.together(pioscope(machine), barrier),
+    },
+    Cost {
+        keys: "mpi-io.pioscope.together: request",
+        scale: |machine, factor| factor.together(pioscope(machine), request),
     },
 ];
 

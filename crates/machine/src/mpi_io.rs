@@ -91,6 +91,8 @@ pub struct Together {
     pub collective: Repeated,
     /// A barrier of MPI. Where ranks spin, and are more than the cores, it follows from how they take turns instead.
     pub barrier: Duration,
+    /// A write of a few bytes to an I/O server, where all ranks make such; 0 where nobody measured it.
+    pub request: Duration,
 }
 
 impl MpiIo {
@@ -142,6 +144,7 @@ impl LibraryCosts {
                     Repeated::default()
                 },
                 barrier: job.duration("barrier", MOST)?,
+                request: job.duration_or(Duration::ZERO, "request", MOST)?,
             });
             job.finish()?;
         }
@@ -175,6 +178,7 @@ impl LibraryCosts {
             view: repeated(|one| one.view),
             collective: repeated(|one| one.collective),
             barrier: time(|one| one.barrier),
+            request: time(|one| one.request),
         }
     }
 
@@ -198,11 +202,14 @@ impl LibraryCosts {
                 view,
                 collective,
                 barrier,
+                request,
             } = one;
+            let request =
+                if *request > Duration::ZERO { format!(", request = \"{request}\"") } else { String::new() };
             writeln!(
                 out,
                 "    {{ ranks = {ranks}, first-open = \"{first_open}\", {}, first-close = \"{first_close}\", {}, \
-                 first-view = \"{first_view}\", {}, {}, barrier = \"{barrier}\" }},",
+                 first-view = \"{first_view}\", {}, {}, barrier = \"{barrier}\"{request} }},",
                 open.text("open"),
                 close.text("close"),
                 view.text("view"),

@@ -183,6 +183,8 @@ struct Engine<'a> {
     hints_in_force: HintsInForce,
     cpu_speed: f64,
     ranks_per_node: u32,
+    /// What a request takes a server's thread longer where ranks share cores.
+    crowding: Duration,
     now: Time,
     events: Events<Happening>,
     hardware: Hardware,
@@ -397,6 +399,7 @@ impl<'a> Engine<'a> {
             group.is_some_and(|group| sites[group as usize].exchanges_views(strategy, hints))
         });
         Ok(Engine {
+            crowding: server_threads::crowding(machine, per_node.min(ranks)),
             machine,
             workload,
             strategy,

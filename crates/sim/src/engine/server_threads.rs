@@ -1,10 +1,27 @@
 //! What servers that work on the ranks' cores do there: the processor time of each part of a request.
 
-use pio_machine::{Duration, Storage};
+use pio_machine::{Duration, Machine, Storage};
 use pio_plan::Direction;
 
 use super::Engine;
 use crate::server::{Next, Part};
+
+/// What a request takes longer, there and with its rank, where more ranks than cores make such by turns: each of them and each thread
+/// finds less in the processors' caches than where every rank has a core with its threads. Nothing where nobody measured it.
+pub(super) fn crowding(machine: &Machine, ranks_per_node: u32) -> Duration {
+    let (Storage::Striped { write, .. }, Some(costs)) = (&machine.storage, &machine.mpi_io) else {
+        return Duration::ZERO;
+    };
+    let (cores, ranks) = (machine.nodes.cores, ranks_per_node);
+    if ranks <= cores {
+        return Duration::ZERO;
+    }
+    let taken = costs.pioscope.of(ranks).request.seconds() * f64::from(cores) / f64::from(ranks);
+    let parts =
+        [costs.pioscope.call, machine.calls.write.call, write.request, machine.nodes.switch, machine.nodes.switch];
+    let known: f64 = parts.map(Duration::seconds).into_iter().sum();
+    Duration::from_seconds((taken - known).max(0.0))
+}
 
 impl Engine<'_> {
     /// A part comes to a server that works on the ranks' cores.
@@ -49,7 +66,8 @@ impl Engine<'_> {
 
     fn time_for_request(&self, part: &Part) -> Duration {
         let Storage::Striped { read, write, .. } = &self.machine.storage else { return Duration::ZERO };
-        if part.direction == Direction::Read { read.request } else { write.request }
+        let service = if part.direction == Direction::Read { read } else { write };
+        service.request.saturating_add(self.crowding)
     }
 
     /// Processor time of a part's bytes, of its pieces, and of new pages.
