@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn the_size_is_where_calls_take_half_way() {
-        let of = |seconds: [f64; 6]| footprint_half_way(&seconds).map(|bytes| bytes as f64 / f64::from(1 << 20));
+        let of =
+            |seconds: [f64; 6]| footprint_half_way(&seconds).map(|bytes| bytes as f64 / f64::from(1 << 20));
         assert_eq!(of([1.0, 1.0, 1.0, 1.0, 3.0, 3.0]), Some(12.0));
         assert_eq!(of([1.0, 1.0, 1.0, 1.5, 3.5, 3.0]), Some(10.0));
         assert_eq!(of([1.0, 1.0, 1.0, 1.0, 1.0, 3.0]), Some(24.0));

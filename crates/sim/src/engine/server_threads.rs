@@ -17,8 +17,13 @@ pub(super) fn crowding(machine: &Machine, ranks_per_node: u32) -> Duration {
         return Duration::ZERO;
     }
     let taken = costs.pioscope.of(ranks).request.seconds() * f64::from(cores) / f64::from(ranks);
-    let parts =
-        [costs.pioscope.call, machine.calls.write.call, write.request, machine.nodes.switch, machine.nodes.switch];
+    let parts = [
+        costs.pioscope.call,
+        machine.calls.write.call,
+        write.request,
+        machine.nodes.switch,
+        machine.nodes.switch,
+    ];
     let known: f64 = parts.map(Duration::seconds).into_iter().sum();
     Duration::from_seconds((taken - known).max(0.0))
 }

@@ -201,13 +201,20 @@ fn servers_on_the_ranks_cores_take_turns_with_them() {
 #[test]
 fn ranks_that_share_cores_with_servers_make_requests_longer() {
     let time = |cores: u32, request: &str| {
-        let costs = mpi_io(false, "0 s", ["0 s"; 5]).replacen("barrier", &format!("request = \"{request}\", barrier"), 1);
+        let costs = mpi_io(false, "0 s", ["0 s"; 5]).replacen(
+            "barrier",
+            &format!("request = \"{request}\", barrier"),
+            1,
+        );
         let machine = machine(&[
             ("count = 8\ncores = 2", &format!("count = 1\ncores = {cores}")),
             ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true"),
             ("[calls]", &format!("{costs}[calls]")),
         ]);
-        nanoseconds(&machine, (0..2).map(|rank| vec![self::request(rank, Direction::Write, 0, 1000)]).collect())
+        nanoseconds(
+            &machine,
+            (0..2).map(|rank| vec![self::request(rank, Direction::Write, 0, 1000)]).collect(),
+        )
     };
     // Of two ranks, each takes 20 us of the core; 1 and 10 are known. The two threads have it one after the other.
     assert_eq!(time(1, "40 us") - time(1, "0 s"), 2 * (20 - 11) * 1000);
@@ -222,7 +229,8 @@ fn who_has_written_goes_on_when_it_has_a_core() {
         vec![What::Seek(HandleId(1), Call::Lseek)],
     ]);
     let other = &mut beside.programs[1][0];
-    (other.idle, other.think) = (Duration::from_picoseconds(3_000_000), Duration::from_picoseconds(20_000_000));
+    (other.idle, other.think) =
+        (Duration::from_picoseconds(3_000_000), Duration::from_picoseconds(20_000_000));
     let found = predict(&servers_on_cores(1), &beside, Options::default()).unwrap();
     // The server has the core from 2500 to 14500; the other rank, which wants it since 3000, is the next. The answer is there at
     // 15000, and heard when that one has computed and sought.
