@@ -1,13 +1,13 @@
 /* What calls of all ranks cost under the MPI-IO that carries this program's out: `pioscope machines calibrate` runs it.
  *
- *   mpiexec -n RANKS probe FILE RESULTS [CALLS]
+ *   mpiexec -n RANKS probe FILE RESULTS [CALLS [requests]]
  *
  * Writes lines to RESULTS: how many ranks a node has, and the job, and for each call its name, the median of its seconds, and their
  * quartiles. Those of a call of all ranks are what it takes each of them, in the mean: after other work, if each has a processor,
  * and as NAME-again right behind another call.
  * The line `fresh` has the seconds that new memory takes in an exchange, and the bytes of each rank in it; the line
- * `pieces` those that many small pieces take beyond few, and how many more each rank has; if FILE is on I/O servers, the line `request`
- * those of a write of a few bytes, where all ranks make such, each to pages of its own. CALLS is a file near rank 0, for small calls,
+ * `pieces` those that many small pieces take beyond few, and how many more each rank has; with `requests`, for
+ * FILE on I/O servers, the line `request` those of a write of a few bytes, where all ranks make such, each to pages of its own. CALLS is a file near rank 0, for small calls,
  * if FILE is on I/O servers, or one of a file system whose answers take time: then collective writes go to /dev/null, which
  * takes none.
  */
@@ -193,8 +193,9 @@ int main(int count, char **arguments) {
   MPI_Init(&count, &arguments);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (count != 3 && count != 4) need(MPI_ERR_ARG, "probe FILE RESULTS [CALLS]: reading arguments");
-  const char *near = count == 4 ? arguments[3] : NULL, *written = near != NULL ? "/dev/null" : arguments[1];
+  if (count < 3 || count > 5) need(MPI_ERR_ARG, "probe FILE RESULTS [CALLS [requests]]: reading arguments");
+  int with_requests = count == 5;
+  const char *near = count > 3 ? arguments[3] : NULL, *written = near != NULL ? "/dev/null" : arguments[1];
   /* Where nodes share a file system, they would come to the close one after the other, as they wait for each other's writes. */
   int on_servers = strncmp(arguments[1], "pioscope:", 9) == 0, writes = near == NULL || on_servers;
   /* Between nodes, ranks connect when they first talk to each other: programs have done so before. */
@@ -233,7 +234,7 @@ int main(int count, char **arguments) {
       opens[again][i] = MPI_Wtime() - start;
       if (writes) need(MPI_File_write_at(file, rank * 8, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE), "MPI_File_write_at");
     }
-  if (on_servers) measure_requests(file, requests);
+  if (with_requests) measure_requests(file, requests);
   /* The library is connected now, and only files whose names say so are to be there. */
   if (on_servers) unsetenv("PIOSCOPE_STORE");
   if (near != NULL) {
@@ -279,7 +280,7 @@ int main(int count, char **arguments) {
   print_means("collective", collectives[0], ROUNDS);
   print_means("collective-again", collectives[kinds - 1], ROUNDS);
   print_means("barrier", barriers, ROUNDS);
-  if (on_servers) print_means("request", requests, ROUNDS);
+  if (with_requests) print_means("request", requests, ROUNDS);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) {
     fprintf(results, "fresh %.9f %d\n", fresh, PIECE * PIECES);

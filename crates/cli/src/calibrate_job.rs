@@ -34,7 +34,7 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     mpi-io: jobs with Pioscope's library (under the two-phase strategy) and the MPI's own. call: an 8-byte write beyond the\n\
     kernel's. together: calls of all ranks, in the mean of ranks; the median of several: after they went through other\n\
     memory for 10 ms, and, as …-again, right behind another. Ranks that share cores make them one after the other.\n\
-    request: what a write of 8 bytes to a server takes, where all ranks make such, each to pages of its own.";
+    request: what a write of 8 bytes to a server on their own cores takes, where all ranks make such, each to pages of its own.";
 
 /// How a job is started.
 pub(crate) struct Launch {
@@ -109,6 +109,7 @@ pub(crate) fn measure(
             traces: traces.path(),
             near: near.as_deref(),
             store,
+            shares_cores: machine.storage.shares_cores(),
             link: machine.network.link.bandwidth,
         };
         let pioscope = job.costs(true, spreads)?;
@@ -166,6 +167,8 @@ struct Job<'a> {
     /// The file for small calls, if the others are far away.
     near: Option<&'a Path>,
     store: Option<&'a Path>,
+    /// Whether its servers work on the ranks' cores.
+    shares_cores: bool,
     /// The rate of links between nodes.
     link: Bandwidth,
 }
@@ -197,6 +200,8 @@ impl Job<'_> {
         let mut command = self.launch.to_vec();
         command.extend([self.probe.as_os_str().to_owned(), file, results.clone().into_os_string()]);
         command.extend(near.map(|near| near.as_os_str().to_owned()));
+        // On other machines they may be far away, and take long; nothing is predicted from them there.
+        command.extend((store.is_some() && self.shares_cores).then(|| "requests".into()));
         let store = store.map(Path::to_owned);
         let how = || How { strategy: Strategy::TwoPhase, hints: Hints::default(), store, machine: None };
         // Predictions are of recorded runs: what the recorder takes is in both.
@@ -319,8 +324,8 @@ fn read(text: &str, lists: Option<Bandwidth>) -> Result<Found> {
         view: repeated("view")?,
         collective: repeated("collective")?,
         barrier: time("barrier")?,
-        // Only servers have requests.
-        request: time("request").unwrap_or_default(),
+        // It is told only where it was asked for.
+        request: words("request").map_or(Ok(Duration::ZERO), |_| time("request"))?,
     };
     let number_behind = |name: &str| {
         let mut lines = text.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -369,6 +374,9 @@ mod tests {
         assert_eq!((together.first_open.seconds(), together.barrier.seconds()), (0.004, 0.000_01));
         let to_servers = read(&format!("{text}request 0.00002 0 0\n"), lists).unwrap().together;
         assert_eq!([together, to_servers].map(|one| one.request.seconds()), [0.0, 0.000_02]);
+        assert!(
+            read(&format!("{text}request soon 0 0\n"), lists).unwrap_err().to_string().contains("request")
+        );
         let view = together.view;
         assert_eq!((view.after_work.seconds(), view.again.seconds()), (0.000_05, 0.000_02));
         let error = read(&text.replace("\nclose", "\nclothes"), lists).unwrap_err().to_string();

@@ -275,9 +275,10 @@ impl Sum<'_> {
         let domain = operation.span.div_ceil(aggregators);
         let rounds = domain.div_ceil(self.setting.collective_buffer).max(1);
         // Ranks that have just described their accesses are all at it: nobody is at its turn with something else.
-        let turns_s = match self.setting.described {
-            true => 0.0,
-            false => self.terms.turns_s(operation.ranks, self.setting.processors),
+        let turns_s = if self.setting.described {
+            0.0
+        } else {
+            self.terms.turns_s(operation.ranks, self.setting.processors)
         };
         let saying_s = if self.setting.described_to_all {
             rounds as f64 * self.terms.saying_s(operation.ranks)

@@ -139,7 +139,8 @@ impl Terms {
         before * self.turn_s
     }
 
-    /// Seconds that so many ranks take to say something to each other, all at it: on the line between the next fewer ranks and the next more that were measured; with more, in proportion.
+    /// Seconds that so many ranks take to say something to each other, all at it: on the line between the next fewer and the next more
+    /// that were measured; with more, in proportion.
     pub(super) fn saying_s(&self, ranks: u32) -> f64 {
         let others = f64::from(ranks.saturating_sub(1));
         let above = self.together.iter().find(|(measured, _)| *measured >= ranks);

@@ -6,8 +6,8 @@ use pio_plan::Direction;
 use super::Engine;
 use crate::server::{Next, Part};
 
-/// What a request takes longer, there and with its rank, where more ranks than cores make such by turns: each of them and each thread
-/// finds less in the processors' caches than where every rank has a core with its threads. Nothing where nobody measured it.
+/// What a request takes longer, of its rank's time and its thread's, where ranks are more than cores: both find less in the processors'
+/// caches than where every rank has a core with its threads. Nothing where nobody measured it.
 pub(super) fn crowding(machine: &Machine, ranks_per_node: u32) -> Duration {
     let (Storage::Striped { write, .. }, Some(costs)) = (&machine.storage, &machine.mpi_io) else {
         return Duration::ZERO;
@@ -17,15 +17,11 @@ pub(super) fn crowding(machine: &Machine, ranks_per_node: u32) -> Duration {
         return Duration::ZERO;
     }
     let taken = costs.pioscope.of(ranks).request.seconds() * f64::from(cores) / f64::from(ranks);
-    let parts = [
-        costs.pioscope.call,
-        machine.calls.write.call,
-        write.request,
-        machine.nodes.switch,
-        machine.nodes.switch,
-    ];
-    let known: f64 = parts.map(Duration::seconds).into_iter().sum();
-    Duration::from_seconds((taken - known).max(0.0))
+    // One switch to the thread, and one back.
+    let switches = machine.nodes.switch.saturating_mul(2);
+    let parts = [costs.pioscope.call, machine.calls.write.call, write.request, switches];
+    let known = parts.into_iter().fold(Duration::ZERO, Duration::saturating_add);
+    Duration::from_seconds(taken).saturating_sub(known)
 }
 
 impl Engine<'_> {
