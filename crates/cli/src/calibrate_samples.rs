@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -12,6 +13,7 @@ use pio_plan::{Hints, Strategy};
 use pio_report::Table;
 use pio_report::units::time_s;
 use pio_sim::{Options, Workload, simulate};
+use pio_trace::Trace;
 
 use crate::apply::{self, How};
 use crate::benchmark;
@@ -32,6 +34,10 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Runs of one program that are further apart than by this factor are not believed.
 const FAR_APART: f64 = 1.25;
 
+/// How often each program is run: between two, all others are, as a machine may be slower than it was for seconds. A third run is
+/// of those whose first two are far apart.
+const MOST_RUNS: usize = 3;
+
 /// Runs the samples, recorded, as they are (`store`: with all files on these servers, which the MPI's own MPI-IO does not know)
 /// and under strategies, and predicts each run from the first. Files are in `folder`. Tells `progress` what is being run.
 ///
@@ -46,57 +52,78 @@ pub(crate) fn compare(
 ) -> Result<Vec<Pair>> {
     let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
     let traces = benchmark::folder_for_traces(machine, folder)?;
-    let mut pairs = Vec::new();
     let until = Instant::now() + LONGEST;
     // The first has one rank, which has nobody to work with.
     let launches = if launches.len() > 1 { &launches[1..] } else { launches };
-    let Some(first) = launches.first() else { return Ok(pairs) };
+    let Some(first) = launches.first() else { return Ok(Vec::new()) };
     let samples = benchmark::compile(&first.mpicc, "samples", SAMPLES, work.path())?;
+    let mut trials = Vec::new();
     for kind in KINDS {
         for launch in launches.iter().take_while(|_| Instant::now() < until) {
             progress(&format!("comparing predictions with runs: {kind} under {}", launch.text()));
             let data = work.path().join("data");
             let mut command = launch.words.clone();
             command.extend([samples.clone().into(), kind.into(), data.into_os_string()] as [OsString; 3]);
-            let sample = Sample { machine, kind, command, traces: traces.path(), store, until };
-            pairs.extend(sample.pairs()?);
+            let sample = Rc::new(Sample { kind, command, trace: traces.path().join("run.pio"), store });
+            let first_of_sample = trials.len();
+            trials.extend(sample.trials(machine)?);
+            for trial in trials[first_of_sample..].iter_mut().filter(|trial| trial.runs.is_empty()) {
+                trial.run(until)?;
+            }
         }
     }
-    Ok(pairs)
+    progress("comparing predictions with runs: once more");
+    for count in 1..MOST_RUNS {
+        for trial in trials.iter_mut().filter(|trial| trial.runs.len() == count && !trial.is_settled()) {
+            trial.run(until)?;
+        }
+    }
+    Ok(trials.iter().filter_map(Trial::pair).collect())
 }
 
 /// One program with so many ranks.
 struct Sample<'a> {
-    machine: &'a Machine,
     kind: &'a str,
     command: Vec<OsString>,
-    traces: &'a Path,
+    /// Where a run is recorded.
+    trace: PathBuf,
     store: Option<&'a Path>,
-    until: Instant,
 }
 
-impl Sample<'_> {
-    fn pairs(&self) -> Result<Vec<Pair>> {
-        let first = explain::open(&self.run(None)?)?;
-        let workload = Workload::from_trace(&first)?;
-        let as_it_is = Run::of(first.tables(), &explain::explain(&first)?);
-        let own = own_way::of_trace(first.tables()).strategy;
+impl<'a> Sample<'a> {
+    /// Records it as it is, and predicts it in each way.
+    fn trials(self: &Rc<Self>, machine: &Machine) -> Result<Vec<Trial<'a>>> {
+        let (as_it_is, trace) = self.run(None)?;
+        let workload = Workload::from_trace(&trace)?;
+        let own = own_way::of_trace(trace.tables()).strategy;
         // The MPI's own MPI-IO knows no servers.
         let ways = match self.store {
             None => vec![None, Some(Strategy::Independent), Some(Strategy::TwoPhase)],
             Some(_) => [Strategy::Independent, Strategy::TwoPhase, Strategy::Ecio].map(Some).to_vec(),
         };
-        let known = |way: Option<Strategy>| way.is_none().then(|| as_it_is.clone());
-        let pair = |way| self.pair(&workload, way, way.unwrap_or(own), known(way)).transpose();
-        ways.into_iter().filter_map(pair).collect()
+        let (options, hints) = (Options::default(), Hints::default());
+        let trial = |way: Option<Strategy>| {
+            let strategy = way.unwrap_or(own);
+            let simulated = simulate(machine, &workload, strategy, &hints, &options, None, &mut |_| {})?;
+            Ok(Trial {
+                sample: Rc::clone(self),
+                way,
+                strategy,
+                takes: Duration::from_secs_f64(simulated.makespan.seconds()),
+                predicted_s: simulated.io_time_mean.seconds(),
+                crowded: simulated.ranks_per_node > machine.nodes.cores,
+                runs: way.is_none().then(|| as_it_is.clone()).into_iter().collect(),
+            })
+        };
+        ways.into_iter().map(trial).collect()
     }
 
-    /// Runs it, recorded, as it is or in this way. What was recorded is there until the next run.
-    fn run(&self, way: Option<Strategy>) -> Result<PathBuf> {
-        let path = self.traces.join("run.pio");
+    /// Runs it, recorded, as it is or in this way.
+    fn run(&self, way: Option<Strategy>) -> Result<(Run, Trace)> {
         match way {
             None => {
-                let status = record::record_as_it_is(&apply::own_job(self.command.clone()), path.clone())?;
+                let job = apply::own_job(self.command.clone());
+                let status = record::record_as_it_is(&job, self.trace.clone())?;
                 ensure!(status.success(), "{}: failed as it is: {status}", self.kind);
             }
             Some(strategy) => {
@@ -106,40 +133,57 @@ impl Sample<'_> {
                     store: self.store.map(Path::to_owned),
                     machine: None,
                 };
-                apply::run_own(how, self.command.clone(), Some(path.clone()))?;
+                apply::run_own(how, self.command.clone(), Some(self.trace.clone()))?;
             }
         }
-        Ok(path)
+        let trace = explain::open(&self.trace)?;
+        Ok((Run::of(trace.tables(), &explain::explain(&trace)?), trace))
+    }
+}
+
+/// A sample in one way: what is predicted for it, and its runs.
+struct Trial<'a> {
+    sample: Rc<Sample<'a>>,
+    /// None is as it is.
+    way: Option<Strategy>,
+    strategy: Strategy,
+    /// From beginning to end, as predicted.
+    takes: Duration,
+    predicted_s: f64,
+    crowded: bool,
+    /// The fastest first.
+    runs: Vec<Run>,
+}
+
+impl Trial<'_> {
+    /// Whether no further run is needed.
+    fn is_settled(&self) -> bool {
+        match &self.runs[..] {
+            [] | [_] => false,
+            [one, other] => one.io_time_s * FAR_APART >= other.io_time_s,
+            _ => true,
+        }
     }
 
-    /// What is measured beside what is predicted for it: the middle of two runs, of which one may be known; if they are far
-    /// apart, that between them and a third. None if there is no time for them.
-    fn pair(
-        &self,
-        workload: &Workload,
-        way: Option<Strategy>,
-        strategy: Strategy,
-        known: Option<Run>,
-    ) -> Result<Option<Pair>> {
-        let (options, hints) = (Options::default(), Hints::default());
-        let simulated = simulate(self.machine, workload, strategy, &hints, &options, None, &mut |_| {})?;
-        let crowded = simulated.ranks_per_node > self.machine.nodes.cores;
-        let mut runs: Vec<Run> = known.into_iter().collect();
-        let needed = simulated.makespan.seconds() * (2 - runs.len()) as f64;
-        if Instant::now() + Duration::from_secs_f64(needed) > self.until {
-            return Ok(None);
+    /// Runs it, if there is time until then.
+    fn run(&mut self, until: Instant) -> Result<()> {
+        if Instant::now() + self.takes > until {
+            return Ok(());
         }
-        while runs.len() < 2 || (runs.len() == 2 && runs[0].io_time_s * FAR_APART < runs[1].io_time_s) {
-            let trace = explain::open(&self.run(way)?)?;
-            runs.push(Run::of(trace.tables(), &explain::explain(&trace)?));
-            runs.sort_by(|one, other| one.io_time_s.total_cmp(&other.io_time_s));
-        }
-        let (low, high) = (&runs[(runs.len() - 1) / 2], &runs[runs.len() / 2]);
+        self.runs.push(self.sample.run(self.way)?.0);
+        self.runs.sort_by(|one, other| one.io_time_s.total_cmp(&other.io_time_s));
+        Ok(())
+    }
+
+    /// The middle of its runs beside what is predicted. None if there was no time for any.
+    fn pair(&self) -> Option<Pair> {
+        let last = self.runs.len().checked_sub(1)?;
+        let (low, high) = (&self.runs[last / 2], &self.runs[last.div_ceil(2)]);
         let mut middle = low.clone();
         middle.io_time_s = (low.io_time_s * high.io_time_s).sqrt();
-        let pair = middle.pair(simulated.io_time_mean.seconds(), strategy.name(), crowded);
+        let pair = middle.pair(self.predicted_s, self.strategy.name(), self.crowded);
         // Its command names a folder that is no more.
-        Ok(Some(Pair { program: format!("calibrate: {}", self.kind), ..pair }))
+        Some(Pair { program: format!("calibrate: {}", self.sample.kind), ..pair })
     }
 }
 

@@ -379,9 +379,11 @@ EXPORT int MPI_File_close(MPI_File *handle) {
 }
 
 EXPORT int MPI_File_delete(const char *name, MPI_Info info) {
-    if (!present)
+    if (!present || name == NULL)
         return NEXT(MPI_File_delete)(name, info);
-    struct pioscope_io io = {.call = PIO_CALL_MPI_FILE_DELETE, .position = PIO_NO_OFFSET};
+    char path[PATH_MAX];
+    absolute_path(without_file_system(name), path);
+    struct pioscope_io io = {.call = PIO_CALL_MPI_FILE_DELETE, .position = PIO_NO_OFFSET, .path = path};
     uint64_t operation;
     void *record = io_begin(&io, &operation);
     int error = NEXT(MPI_File_delete)(name, info);

@@ -1,8 +1,10 @@
 /* What the other libraries of the process may ask of the recorder (pio_recorder.h). */
 #include "pio_kernel.h"
+#include "pio_names.h"
 #include "pio_writer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
@@ -86,6 +88,14 @@ EXPORT void *pioscope_io_begin(const struct pioscope_io *io, uint64_t *operation
     if (!recording())
         return NULL;
     int saved = errno;
+    /* A call that opens nothing has its path's id in place of a position, as those of POSIX have. */
+    struct pioscope_io named;
+    if (io->call == PIO_CALL_MPI_FILE_DELETE) {
+        named = *io;
+        named.path = NULL;
+        pio_is_name_kept(AT_FDCWD, io->path, &named.position);
+        io = &named;
+    }
     struct pioscope_span span;
     pio_used_span_begin(&span);
     uint32_t flags = io->flags | (pio_self.operation != 0 ? PIO_PHYSICAL : 0);

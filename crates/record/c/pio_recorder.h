@@ -26,7 +26,7 @@ struct pioscope_io {
     uint64_t memory;   /* id by pioscope_define_datatype */
     uint64_t position; /* first data byte in the view, or PIO_NO_OFFSET */
     uint64_t size;     /* bytes asked for */
-    const char *path;  /* open: absolute path */
+    const char *path;  /* open, delete: absolute path */
 };
 
 /* From begin to end, the thread's POSIX calls and messages belong to one operation, whose id begin returns. An operation

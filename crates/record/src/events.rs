@@ -333,10 +333,10 @@ pub(crate) struct Lookup {
 
 /// Whether a record is of a call on a name; its offset is the name's id.
 fn is_on_name(record: &Record, event: &Event) -> bool {
-    record.fd < 0
-        && record.offset != NO_OFFSET
+    let is_without_fd = record.fd < 0
         && matches!(event.layer(), Layer::Posix | Layer::Stdio)
-        && matches!(event.op(), Op::Open | Op::Metadata)
+        && matches!(event.op(), Op::Open | Op::Metadata);
+    record.offset != NO_OFFSET && (is_without_fd || event.call == Call::MpiFileDelete)
 }
 
 /// Whether a record of this call has the id of a second path where others have a size.

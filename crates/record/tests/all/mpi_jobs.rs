@@ -300,6 +300,19 @@ fn what_a_rank_waits_for_is_counted_from_mpi_init() {
     assert!((30..130).contains(&first) && second < 100, "{first}, {second}");
 }
 
+#[test]
+fn which_file_a_program_removes_by_mpi_io_is_kept() {
+    let Some(job) = with_a_late_rank() else { return };
+    let removed = |event: &&Event| event.call == Call::MpiFileDelete;
+    assert_eq!(job.of_rank(0, Layer::MpiIo).into_iter().filter(removed).count(), 0);
+    let calls = job.of_rank(1, Layer::MpiIo);
+    let [opened, .., last] = &calls[..] else { panic!("{calls:?}") };
+    assert_eq!((last.call, last.result, last.handle), (Call::MpiFileDelete, 0, None));
+    let path = |event| job.trace.tables().file_of_event(event).map(|file| file.path.clone());
+    assert!(path(opened).is_some_and(|path| path.ends_with("/file.dat")));
+    assert_eq!(path(last), path(opened));
+}
+
 /// With fewer processors than ranks, too, that is: each loses its own several times while it computes.
 #[test]
 fn ranks_that_share_processors_think_for_as_long_as_they_compute() {

@@ -1,5 +1,5 @@
 /* All sleep a hundred times before MPI_Init. Rank 0 sleeps thirty times before a barrier, in which rank 1 waits for it.
- * argv: the file. */
+ * Rank 1 removes the file. argv: the file. */
 #include <mpi.h>
 #include <unistd.h>
 
@@ -16,6 +16,8 @@ int main(int argc, char **argv) {
         usleep(10000);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_close(&file);
+    if (rank == 1)
+        MPI_File_delete(argv[1], MPI_INFO_NULL);
     MPI_Finalize();
     return 0;
 }
