@@ -129,9 +129,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let is_served = store.is_none() && !launches.is_empty() && calibrate_nodes::is_served(&folder);
             let is_far = is_served && (many_nodes || calibrate_nodes::makes_writers_wait(&folder)?);
             let near = if is_far { env::temp_dir() } else { folder.clone() };
-            let (mut machine, mut spreads) = match like {
-                Some(known) => (Machine::load(&known)?, Spreads::default()),
-                None => calibrate(&near, &mut |what| working.now(what))?,
+            let mut spreads = Spreads::default();
+            let mut machine = match &like {
+                Some(known) => Machine::load(known)?,
+                None => calibrate(&near, &mut spreads, &mut |what| working.now(what))?,
             };
             let mut how = Machine::how_measured().to_owned();
             if let Some(job) = &job {
@@ -167,6 +168,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                     &mut tell,
                 )?;
                 how.push_str(calibrate_job::HOW_MEASURED);
+                if like.is_none() && store.is_none() && !is_far {
+                    let again = calibrate(&near, &mut spreads, &mut tell)?;
+                    machine = Machine { name: machine.name, mpi_io: machine.mpi_io, ..again };
+                    if let Some(job) = &job {
+                        job.describe(&mut machine, &mut spreads)?;
+                    }
+                }
                 compared =
                     calibrate_samples::compare(&machine, &launches, &folder, store.as_deref(), &mut tell);
             }

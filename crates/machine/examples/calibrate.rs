@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use pio_machine::{CalibrateError, Machine, calibrate};
+use pio_machine::{CalibrateError, Machine, Spreads, calibrate};
 
 fn main() -> Result<(), CalibrateError> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
-    let (machine, spreads) = calibrate(Path::new(&folder), &mut |what| eprintln!("{what}"))?;
+    let mut spreads = Spreads::default();
+    let machine = calibrate(Path::new(&folder), &mut spreads, &mut |what| eprintln!("{what}"))?;
     println!("{}", machine.to_toml_with(Machine::how_measured(), &spreads));
     Ok(())
 }

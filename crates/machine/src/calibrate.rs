@@ -89,16 +89,16 @@ const PIECE: usize = 64;
 const PIECE_STRIDE: usize = 256;
 
 /// Measures this machine, with files in `folder`, and tells `progress` what is being measured. The spread of each number
-/// comes with it.
+/// is noted. Measured again with the same spreads, numbers are the middles of all runs: a machine may be slower than it was for
+/// as long as one measurement takes.
 ///
 /// # Errors
 /// If a file in the folder cannot be created, written or read, or a thread cannot be started.
 pub fn calibrate(
     folder: &Path,
+    spreads: &mut Spreads,
     progress: &mut dyn FnMut(&str),
-) -> Result<(Machine, Spreads), CalibrateError> {
-    let mut found = Spreads::default();
-    let spreads = &mut found;
+) -> Result<Machine, CalibrateError> {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let processors = &Processors::allowed(RUNS);
     let scratch = Scratch { path: folder.join(format!(".pioscope-calibrate-{}", std::process::id())) };
@@ -137,7 +137,7 @@ pub fn calibrate(
     let exclusive_writes = cores == 1 || measure_exclusion(&scratch.path, cores).map_err(on_file())?;
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let third = Duration::from_picoseconds(hop.picoseconds() / 3);
-    let machine = Machine {
+    Ok(Machine {
         name: "this-machine".to_owned(),
         source: Machine::source_of(host.trim(), folder),
         nodes: Nodes {
@@ -185,15 +185,14 @@ pub fn calibrate(
             by_levels: false,
         },
         mpi_io: None,
-    };
-    Ok((machine, found))
+    })
 }
 
 impl Machine {
     /// How [`calibrate`] found the numbers, to stand above them in a file.
     pub fn how_measured() -> &'static str {
         "Measured by calibrating the machine itself; every number is the middle of several runs, those of one thread\n\
-         on one processor after the other.\n\
+         on one processor after the other. Where jobs were measured as well, half of the runs came after them.\n\
          Behind a line: half of what lies between the quartiles of its runs, in percent.\n\
          nodes.copy: 1 MiB copies, and what pieces of 64 bytes cost beyond their bytes.\n\
          nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
@@ -750,15 +749,16 @@ fn each(count: u64, mut call: impl FnMut(u64) -> io::Result<()>) -> io::Result<f
 }
 
 impl Spreads {
-    /// The middle of some runs, by their numbers, whose spread is that of this key.
+    /// The middle of runs, by their numbers, and of those before, whose spread is that of this key.
     fn of_runs(&mut self, key: &str, run: impl FnMut(usize) -> f64) -> f64 {
         self.middle(key, (0..RUNS).map(run).collect())
     }
 
-    /// The middle of runs, whose spread is that of this key.
+    /// The middle of runs, and of those before, whose spread is that of this key.
     fn middle(&mut self, key: &str, runs: Vec<f64>) -> f64 {
-        self.note_runs(key, &runs);
-        middle(runs)
+        let all = self.gather(key, runs);
+        self.note_runs(key, &all);
+        middle(all)
     }
 }
 
@@ -814,7 +814,8 @@ mod tests {
     fn this_machine_is_measured_written_and_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let mut told = Vec::new();
-        let (machine, spreads) = calibrate(folder.path(), &mut |what| told.push(what.to_owned())).unwrap();
+        let mut spreads = Spreads::default();
+        let machine = calibrate(folder.path(), &mut spreads, &mut |what| told.push(what.to_owned())).unwrap();
         // Reads from the device, and past the page cache, only where there is one.
         assert!([7, 9].contains(&told.len()), "{told:?}");
         let text = machine.to_toml_with(Machine::how_measured(), &spreads);
@@ -829,7 +830,9 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let error = calibrate(Path::new("/no/such/folder"), &mut |_| {}).unwrap_err().to_string();
+        let error = calibrate(Path::new("/no/such/folder"), &mut Spreads::default(), &mut |_| {})
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with("/no/such/folder/.pioscope-calibrate-"), "{error}");
     }
 

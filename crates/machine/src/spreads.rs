@@ -1,5 +1,6 @@
 //! How far apart the runs are of which a description's numbers are the middles.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::machine::Machine;
@@ -10,12 +11,25 @@ use crate::machine::Machine;
 pub struct Spreads {
     /// Tables and keys are joined by dots, as in `storage.read.request`.
     of: Vec<(String, f64)>,
+    /// What is measured now and again: all its runs so far.
+    runs: BTreeMap<String, Vec<f64>>,
 }
 
 impl Spreads {
-    /// Notes one.
+    /// Notes one, in place of what was known of the key.
     pub fn note(&mut self, key: impl Into<String>, spread: f64) {
-        self.of.push((key.into(), spread));
+        let key = key.into();
+        match self.of.iter_mut().find(|(of, _)| *of == key) {
+            Some((_, known)) => *known = spread,
+            None => self.of.push((key, spread)),
+        }
+    }
+
+    /// All runs of a key, with these.
+    pub(crate) fn gather(&mut self, key: &str, runs: Vec<f64>) -> Vec<f64> {
+        let all = self.runs.entry(key.to_owned()).or_default();
+        all.extend(runs);
+        all.clone()
     }
 
     /// Nothing is known any more of a key, and of all that is in it.
@@ -98,6 +112,12 @@ mod tests {
         spreads.forget("calls.write");
         spreads.forget("calls.see");
         spreads.note("calls.seek", 0.5);
+        // The spread of all runs, whenever they were.
+        let first = spreads.gather("calls.open", vec![1.0, 1.0]);
+        spreads.note_runs("calls.open", &first);
+        let both = spreads.gather("calls.open", vec![2.0, 2.0]);
+        assert_eq!(both, [1.0, 1.0, 2.0, 2.0]);
+        spreads.note_runs("calls.open", &both);
         let costs = LibraryCosts {
             together: vec![Together { ranks: 2, ..Together::default() }],
             ..LibraryCosts::default()
@@ -117,6 +137,7 @@ mod tests {
         };
         assert_eq!([said("switch"), said("copy")], [" ± 15 %", " bandwidth ± 1 %, piece ± 34 %"]);
         assert_eq!([said("seek"), said("write"), said("count")], [" ± 50 %", "", ""]);
+        assert_eq!(said("open"), " ± 25 %");
         assert_eq!(Machine::parse("again", &text).unwrap(), machine);
     }
 }

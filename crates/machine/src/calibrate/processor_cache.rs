@@ -1,5 +1,6 @@
 //! Reads and writes of files that the caches of the processors hold.
 
+use std::array;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -49,14 +50,21 @@ impl Calls {
         write: &CallCost,
         spreads: &mut Spreads,
     ) -> Option<ProcessorCache> {
-        let middles = |runs: &[Vec<f64>; FOOTPRINTS.len()]| runs.clone().map(super::middle);
-        let (reads, writes) = (middles(&self.reads), middles(&self.writes));
+        let mut gather = |key: &str, runs: &[Vec<f64>; FOOTPRINTS.len()]| {
+            array::from_fn(|at| {
+                let key = format!("calls.processor-cache.{key}.{} B", FOOTPRINTS[at]);
+                spreads.gather(&key, runs[at].clone())
+            })
+        };
+        let all_reads: [Vec<f64>; FOOTPRINTS.len()] = gather("read", &self.reads);
+        let all_writes: [Vec<f64>; FOOTPRINTS.len()] = gather("write", &self.writes);
+        let (reads, writes) = (all_reads.clone().map(super::middle), all_writes.clone().map(super::middle));
         let both: Vec<f64> = reads.iter().zip(&writes).map(|(read, write)| read + write).collect();
         if both[0] > both[both.len() - 1] * LEAST {
             return None;
         }
-        spreads.note_runs("calls.processor-cache.read", &self.reads[0]);
-        spreads.note_runs("calls.processor-cache.write", &self.writes[0]);
+        spreads.note_runs("calls.processor-cache.read", &all_reads[0]);
+        spreads.note_runs("calls.processor-cache.write", &all_writes[0]);
         let beyond = |seconds: f64, cost: &CallCost| rate((seconds - cost.call.seconds()) / MIDDLE as f64);
         // The memory of the calls is held, too.
         Some(ProcessorCache {
