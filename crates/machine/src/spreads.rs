@@ -137,7 +137,7 @@ mod tests {
         };
         assert_eq!([said("switch"), said("copy")], [" ± 15 %", " bandwidth ± 1 %, piece ± 34 %"]);
         assert_eq!([said("seek"), said("write"), said("count")], [" ± 50 %", "", ""]);
-        assert_eq!(said("open"), " ± 25 %");
+        assert_eq!(spreads.comment("calls.open"), "  # ± 25 %");
         assert_eq!(Machine::parse("again", &text).unwrap(), machine);
     }
 }
