@@ -6,10 +6,10 @@
  * quartiles. Those of a call of all ranks are what it takes each of them, in the mean: after other work, if each has a processor,
  * and as NAME-again right behind another call.
  * The line `fresh` has the seconds that new memory takes in an exchange, and the bytes of each rank in it; the line
- * `pieces` those that many small pieces take beyond few, and how many more each rank has; with `requests`, for
- * FILE on I/O servers, the line `request` those of a write of a few bytes, where all ranks make such, each to pages of its own. CALLS is a file near rank 0, for small calls,
- * if FILE is on I/O servers, or one of a file system whose answers take time: then collective writes go to /dev/null, which
- * takes none.
+ * `pieces` those that many small pieces take beyond few, and how many more each rank has; with `requests`, for FILE on I/O
+ * servers, the line `request` those of a write of a few bytes, where all ranks make such, each to pages of its own. CALLS is a
+ * file near rank 0, for small calls, if FILE is on I/O servers, or one of a file system whose answers take time: then collective
+ * writes go to /dev/null, which takes none.
  */
 #define _GNU_SOURCE
 #include <errno.h>

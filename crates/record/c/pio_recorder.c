@@ -90,7 +90,7 @@ EXPORT void *pioscope_io_begin(const struct pioscope_io *io, uint64_t *operation
     int saved = errno;
     /* A call that opens nothing has its path's id in place of a position, as those of POSIX have. */
     struct pioscope_io named;
-    if (io->call == PIO_CALL_MPI_FILE_DELETE) {
+    if (io->call == PIO_CALL_MPI_FILE_DELETE && io->path != NULL) {
         named = *io;
         named.path = NULL;
         pio_is_name_kept(AT_FDCWD, io->path, &named.position);
