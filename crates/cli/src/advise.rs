@@ -21,6 +21,7 @@ use clap::Args;
 use pio_plan::Strategy;
 use pio_report::Table;
 use pio_report::units::time_s;
+use pio_sim::Options;
 use pio_trace::Trace;
 
 pub(crate) use advice::Advice;
@@ -39,6 +40,7 @@ use crate::output::note;
 use crate::own_way;
 use crate::predict;
 use crate::record::Job;
+use crate::recorded_calls::{machine_of_run, way_of_run};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -343,6 +345,12 @@ impl Case {
         let own = own_way::of_trace(trace.tables());
         own_way::tell_of_another(machine, trace.tables());
         let workload = predict::workload_of(trace)?;
+        let way = way_of_run(trace.tables(), own.strategy);
+        let way = way.filter(|_| trace.damage().is_none() && Here::ran_on(trace, machine));
+        let machine = &match &way {
+            Some(way) => machine_of_run(machine, &explanation, &workload, way, &Options::default())?,
+            None => machine.clone(),
+        };
         let mut found = search::search(machine, &workload, own.strategy)?;
         let (ranks, program) = (workload.ranks(), learned::program(trace.tables()));
         let crowded = found.ranks_per_node > machine.nodes.cores;

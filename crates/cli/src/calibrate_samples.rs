@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use pio_explain::Explanation;
 use pio_learn::Pair;
 use pio_machine::Machine;
 use pio_plan::{Hints, Strategy};
@@ -22,6 +23,7 @@ use crate::explain;
 use crate::learned::Run;
 use crate::own_way;
 use crate::record;
+use crate::recorded_calls::machine_of_run;
 
 /// The programs: compiled by the user's own `mpicc`.
 const SAMPLES: &str = include_str!("../c/samples.c");
@@ -93,15 +95,17 @@ struct Sample<'a> {
 impl<'a> Sample<'a> {
     /// Records it as it is, and predicts it in each way.
     fn trials(self: &Rc<Self>, machine: &Machine) -> Result<Vec<Trial<'a>>> {
-        let (as_it_is, trace) = self.run(None)?;
+        let (trace, found) = self.run(None)?;
+        let as_it_is = Run::of(trace.tables(), &found);
         let workload = Workload::from_trace(&trace)?;
         let own = own_way::of_trace(trace.tables()).strategy;
+        let (options, hints) = (Options::default(), Hints::default());
+        let machine = &machine_of_run(machine, &found, &workload, &(own, hints.clone()), &options)?;
         // The MPI's own MPI-IO knows no servers.
         let ways = match self.store {
             None => vec![None, Some(Strategy::Independent), Some(Strategy::TwoPhase)],
             Some(_) => [Strategy::Independent, Strategy::TwoPhase, Strategy::Ecio].map(Some).to_vec(),
         };
-        let (options, hints) = (Options::default(), Hints::default());
         let trial = |way: Option<Strategy>| {
             let strategy = way.unwrap_or(own);
             let simulated = simulate(machine, &workload, strategy, &hints, &options, None, &mut |_| {})?;
@@ -118,8 +122,8 @@ impl<'a> Sample<'a> {
         ways.into_iter().map(trial).collect()
     }
 
-    /// Runs it, recorded, as it is or in this way.
-    fn run(&self, way: Option<Strategy>) -> Result<(Run, Trace)> {
+    /// Runs it, recorded, as it is or in this way: its trace, explained.
+    fn run(&self, way: Option<Strategy>) -> Result<(Trace, Explanation)> {
         match way {
             None => {
                 let job = apply::own_job(self.command.clone());
@@ -137,7 +141,8 @@ impl<'a> Sample<'a> {
             }
         }
         let trace = explain::open(&self.trace)?;
-        Ok((Run::of(trace.tables(), &explain::explain(&trace)?), trace))
+        let found = explain::explain(&trace)?;
+        Ok((trace, found))
     }
 }
 
@@ -170,7 +175,8 @@ impl Trial<'_> {
         if Instant::now() + self.takes > until {
             return Ok(());
         }
-        self.runs.push(self.sample.run(self.way)?.0);
+        let (trace, found) = self.sample.run(self.way)?;
+        self.runs.push(Run::of(trace.tables(), &found));
         self.runs.sort_by(|one, other| one.io_time_s.total_cmp(&other.io_time_s));
         Ok(())
     }

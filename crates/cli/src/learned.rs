@@ -19,6 +19,7 @@ use pio_trace::{Tables, Trace};
 
 use crate::here::{self, Here};
 use crate::output::note;
+use crate::recorded_calls::machine_of_run;
 
 /// A machine that somebody asked for.
 pub(crate) struct Asked {
@@ -201,9 +202,11 @@ fn predict_and_add(run: &AppliedRun) -> Result<Option<String>> {
     }
     let workload = Workload::from_trace(&trace)?;
     let (options, strategy) = (Options::default(), run.strategy);
+    let found = Explanation::of_trace(&trace, &mut |_| {})?;
+    let machine = &machine_of_run(machine, &found, &workload, &(strategy, run.hints.clone()), &options)?;
     let simulated = simulate(machine, &workload, strategy, &run.hints, &options, None, &mut |_| {})?;
     let predicted_s = simulated.io_time_mean.seconds();
-    let measured = Run::of(trace.tables(), &Explanation::of_trace(&trace, &mut |_| {})?);
+    let measured = Run::of(trace.tables(), &found);
     let crowded = simulated.ranks_per_node > machine.nodes.cores;
     let added = history.add(measured.pair(predicted_s, strategy.name(), crowded))?;
     Ok(added.then(|| {

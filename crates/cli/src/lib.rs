@@ -32,6 +32,7 @@ mod own_way;
 mod predict;
 mod progress;
 mod record;
+mod recorded_calls;
 mod reproduce;
 mod serve;
 mod store;

@@ -14,7 +14,7 @@ use pio_machine::{Duration, Machine};
 use pio_plan::{Hints, Strategy};
 use pio_report::{AsItIs, Prediction};
 use pio_sim::{Options, Workload};
-use pio_trace::{Tables, Trace};
+use pio_trace::Trace;
 
 use crate::apply::HintArguments;
 use crate::explain;
@@ -25,6 +25,7 @@ use crate::learned::{self, Asked, Run, find_here, find_named};
 use crate::output::note;
 use crate::own_way;
 use crate::progress::{Progress, Working};
+use crate::recorded_calls::{machine_of_run, way_of_run};
 use crate::sweep::{self, Axis, Outputs, Source, SweepDefinition};
 use crate::whole_file;
 use crate::workload::Named;
@@ -135,15 +136,21 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let ran_on: Vec<bool> = machines.iter().map(|asked| Here::ran_on(&trace, &asked.machine)).collect();
     let recorded = match arguments.ranks_per_node {
         None if ran_on.contains(&true) => {
-            // Without MPI-IO, it is one of any strategy.
-            let own = if workload.has_mpi_io() { own.strategy } else { strategies[0] };
-            recorded(explain::open(&path)?, &hints, own)?
+            let run = explain::open(&path)?;
+            if run.damage().is_none() { Some(MeasuredRun::of(run)?) } else { None }
         }
         _ => None,
     };
+    // Without MPI-IO, it is one of any strategy.
+    let carried_out = if workload.has_mpi_io() { own.strategy } else { strategies[0] };
+    let way = way_of_run(trace.tables(), carried_out);
     let (mut predictions, mut simulated) = (Vec::new(), Vec::new());
     for (asked, ran_here) in machines.iter().zip(ran_on) {
-        let machine = &asked.machine;
+        let run = recorded.as_ref().zip(way.as_ref()).filter(|_| ran_here);
+        let machine = &match run {
+            Some((run, way)) => machine_of_run(&asked.machine, &run.found, &workload, way, &options)?,
+            None => asked.machine.clone(),
+        };
         own_way::tell_of_another(machine, trace.tables());
         let path_of = |strategy: Strategy| output.join(format!("{stem}-{}-{strategy}.pio", machine.name));
         let predict = |&strategy: &Strategy| {
@@ -156,8 +163,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let mut runs: BTreeMap<&str, &MeasuredRun> = BTreeMap::new();
         let mut history = asked.history()?;
         // What is known of the program before any strategy is tried.
-        if let Some((strategy, run)) = recorded.as_ref().filter(|_| ran_here) {
-            runs.insert(strategy, run);
+        if let Some((run, (strategy, given))) = run
+            && *given == hints
+        {
+            runs.insert(strategy.name(), run);
             history.iter_mut().for_each(|history| learn(history, &of_machine, &runs));
         }
         if let Some(history) = history.as_ref().filter(|history| asked.has_intervals(history)) {
@@ -402,15 +411,6 @@ fn measure<'a>(
         }
     }
     Ok(runs)
-}
-
-/// A recorded run itself, and the strategy by which its MPI-IO was carried out; none if it had other hints than are to be predicted.
-fn recorded(trace: Trace, hints: &Hints, own: Strategy) -> Result<Option<(&'static str, MeasuredRun)>> {
-    let tables = trace.tables();
-    let strategy = tables.note(Tables::STRATEGY).map_or(Some(own), |name| Strategy::to_predict(name).ok());
-    let has_these = tables.note(Tables::HINTS).unwrap_or_default() == hints.to_text();
-    let Some(strategy) = strategy.filter(|_| has_these && trace.damage().is_none()) else { return Ok(None) };
-    Ok(Some((strategy.name(), MeasuredRun::of(trace)?)))
 }
 
 /// Simulates one combination; its trace goes to `path`.

@@ -60,10 +60,10 @@ impl Fit {
 }
 
 /// What predictions of one place scatter by, where nothing is wrong in the mean; and the least that is believed.
-const SCATTER: f64 = 0.15;
+pub(crate) const SCATTER: f64 = 0.15;
 const LEAST_SCATTER: f64 = 0.02;
 /// What a calibrated cost may be off by.
-const PRIOR: f64 = 0.3;
+pub(crate) const PRIOR: f64 = 0.3;
 /// A logarithm that is larger than so many times the scatter counts for less.
 const FAR: f64 = 2.0;
 /// Slopes are taken over this.

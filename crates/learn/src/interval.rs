@@ -34,7 +34,7 @@ const VARIANCE_WEIGHT: f64 = 3.0;
 /// Half width without pairs: `docs/measured/truth.md` has what the model is off by where nothing corrects it.
 const PRIOR_HALF_WIDTH: f64 = 0.5;
 /// A pair that is so far from the middle of all, a factor of two, counts for half.
-const FAR: f64 = std::f64::consts::LN_2;
+pub(crate) const FAR: f64 = std::f64::consts::LN_2;
 /// Until the middle of all has settled.
 const ROUNDS: usize = 10;
 /// A pair of another strategy tells of the place, but not of what this strategy does differently.

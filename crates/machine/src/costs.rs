@@ -416,6 +416,41 @@ impl Machine {
         }
         machine
     }
+
+    /// This machine with all that reads and writes take in the calls that carry them out times a factor above 0 each, rounded to
+    /// four digits: those of a node's kernel, and of a file system that nodes share.
+    pub fn with_reads_and_writes(&self, reads: f64, writes: f64) -> Machine {
+        assert!(
+            [reads, writes].iter().all(|factor| *factor > 0.0 && factor.is_finite()),
+            "{reads}, {writes}"
+        );
+        let mut machine = self.clone();
+        let (reads, writes) = (Factor(reads), Factor(writes));
+        let calls = &mut machine.calls;
+        reads.call_and_bytes(Some(&mut calls.read));
+        writes.call_and_bytes(Some(&mut calls.write));
+        writes.call_and_bytes(calls.new_pages.as_mut());
+        writes.time(&mut calls.new_folio);
+        for costs in [&mut calls.after_work, &mut calls.direct].into_iter().flatten() {
+            reads.call_and_bytes(Some(&mut costs.read));
+            writes.call_and_bytes(Some(&mut costs.write));
+        }
+        if let Some(cache) = &mut calls.processor_cache {
+            reads.rate(&mut cache.read);
+            writes.rate(&mut cache.write);
+        }
+        if let Some(cold) = &mut calls.cold_reads {
+            reads.time(&mut cold.request);
+            reads.rate(&mut cold.stream);
+            reads.rate(&mut cold.bandwidth);
+        }
+        calls.write_back.iter_mut().for_each(|cost| writes.rate(&mut cost.bandwidth));
+        if let Some((read, write)) = services(&mut machine) {
+            reads.service(read);
+            writes.service(write);
+        }
+        machine
+    }
 }
 
 #[cfg(test)]
@@ -480,6 +515,23 @@ mod tests {
             let before = taking(&machine, bytes);
             assert_eq!(taking(&slow_call, bytes), before + 2_000_000, "{bytes}");
             assert_eq!(taking(&slow_bytes, bytes), 2 * before - 1_000_000, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn reads_and_writes_are_scaled_apart() {
+        let machine = Machine { storage: Storage::Local { exclusive_writes: true }, ..machine() };
+        let slower = machine.with_reads_and_writes(1.0, 2.0);
+        let taking = |cost: &CallCost, bytes| cost.of(bytes).picoseconds();
+        for bytes in [0, 1000, 65_536, 1_000_000] {
+            let (read, write) = (&machine.calls.read, &machine.calls.write);
+            assert_eq!(taking(&slower.calls.read, bytes), taking(read, bytes), "{bytes}");
+            assert_eq!(taking(&slower.calls.write, bytes), 2 * taking(write, bytes), "{bytes}");
+        }
+        for name in Machine::built_in_names() {
+            let machine = Machine::built_in(name).unwrap();
+            let slower = machine.with_reads_and_writes(2.0, 1.5);
+            assert_eq!(Machine::parse("slower", &slower.to_toml("")).unwrap().calls, slower.calls, "{name}");
         }
     }
 

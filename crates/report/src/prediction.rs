@@ -16,7 +16,7 @@ pub struct Prediction {
     pub strategy: String,
     /// Predicted I/O time, seconds.
     pub io_time_s: f64,
-    /// What the model alone says, seconds: kept as it is, so that a run that is compared again is known again.
+    /// What the model says before earlier runs correct it, seconds: what they are kept beside.
     pub modelled_s: f64,
     /// Predicted bandwidth: bytes over the time with a read or write of the program under way, bytes per second; 0 if it
     /// moves none.

@@ -262,6 +262,28 @@ fn compared_runs_make_intervals() {
     assert!(place.join("mine.runs.jsonl").exists());
 }
 
+/// A description may be off, and the machine faster or slower than when it was made.
+#[test]
+fn reads_and_writes_take_what_they_took_in_the_recorded_run() {
+    let place = Place::with_own_cache();
+    record(&place, "run.pio", "out.bin");
+    let file = calibrated(&place);
+    let description = fs::read_to_string(&file).unwrap();
+    let of_writes = description.lines().find(|line| line.starts_with("write = ")).unwrap();
+    let slow = "write = { call = \"5 ms\", bandwidth = \"1 GB/s\" }";
+    fs::write(&file, description.replace(of_writes, slow)).unwrap();
+    let modelled_s = |more: &[&str]| {
+        let told = place.pioscope([&["predict", "run.pio", "--json"], more].concat()).succeeds();
+        let told: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+        told["predictions"][0]["modelled_io_time_s"].as_f64().unwrap()
+    };
+    // Asked for other nodes, it is no prediction of the run that was recorded.
+    let by_description = modelled_s(&["--ranks-per-node", "1"]);
+    assert!(by_description > 16.0 * 5e-3, "{by_description}");
+    let by_run = modelled_s(&[]);
+    assert!(by_run < by_description / 2.0, "{by_run} s by the run, {by_description} s without it");
+}
+
 #[test]
 fn a_description_says_how_near_it_comes_to_runs() {
     let Some(mpi) = mpi() else { return };
