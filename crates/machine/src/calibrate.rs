@@ -568,12 +568,13 @@ fn measure_calls(
             let straight = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
             reads.of(size).push(straight);
             if size == MIDDLE {
-                cached.measure(path, data)?;
+                // Right behind the others: what else is measured between leaves other things in the processors' caches.
                 for ((off, _), askew) in ASKEW.iter().zip(&mut askew) {
                     let data = &mut memory[PAGE - INTO_A_PAGE + *off..][..size];
                     let slanting = in_turn(data, size, |data, offset| file.read_exact_at(data, offset))?;
                     askew.push(slanting - straight);
                 }
+                cached.measure(path, &mut memory[..size])?;
                 let mut from = |begin: usize| {
                     let file = fresh(path)?;
                     let behind = |data: &mut [u8], offset| file.write_all_at(data, offset + begin as u64);
@@ -597,8 +598,9 @@ fn measure_calls(
     }
     let read = CallCost::through(&reads.middles("calls.read", spreads));
     let write = CallCost::through(&writes.middles("calls.write", spreads));
-    // Where it is less than this part, it is the measurement's own error.
-    let least = read.of(MIDDLE as u64).seconds() * LEAST_ASKEW;
+    // Where it is less than this part, it is the measurement's own error. Processors that reach further are as slow all the way.
+    let most = askew.iter().map(|longer| middle(longer.clone())).fold(0.0, f64::max);
+    let least = (read.of(MIDDLE as u64).seconds() * LEAST_ASKEW).max(most / 2.0);
     let counts = |(_, longer): &(_, Vec<f64>)| middle(longer.clone()) > least;
     let askew = ASKEW.iter().zip(askew).rev().find(counts).map(|((_, reach), longer)| {
         let bandwidth = rate(spreads.middle("calls.askew", longer) / MIDDLE as f64);
