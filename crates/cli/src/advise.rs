@@ -345,7 +345,7 @@ impl Case {
         let own = own_way::of_trace(trace.tables());
         own_way::tell_of_another(machine, trace.tables());
         let workload = predict::workload_of(trace)?;
-        let way = way_of_run(trace.tables(), own.strategy);
+        let way = way_of_run(trace.tables(), own.strategy).ok();
         let way = way.filter(|_| trace.damage().is_none() && Here::ran_on(trace, machine));
         let machine = &match &way {
             Some(way) => machine_of_run(machine, &explanation, &workload, way, &Options::default())?,

@@ -25,6 +25,7 @@ use crate::learned::{self, Asked};
 use crate::output::note;
 use crate::own_way;
 use crate::progress::Working;
+use crate::recorded_calls::{LEAST_SHARE, way_of_run};
 use crate::sweep::parallel;
 use crate::whole_file::{self, WholeFile};
 
@@ -126,14 +127,11 @@ impl RecordedRun {
             run.io_time_s > 0.0,
             "no call of it took time (expected a program that reads or writes files)"
         );
-        let strategy = match tables.note(Tables::STRATEGY) {
-            Some(name) => Strategy::to_predict(name).map_err(anyhow::Error::msg)?,
-            None => own_way::of_trace(tables).strategy,
-        };
+        let (strategy, hints) = way_of_run(tables, own_way::of_trace(tables).strategy)?;
         Ok(RecordedRun {
             path: path.to_owned(),
             strategy,
-            hints: Hints::parse(tables.note(Tables::HINTS).unwrap_or_default())?,
+            hints,
             ranks_per_node: learned::hosts(tables).into_values().max().unwrap_or(1),
             calls: call_times(&trace, &found)?,
             trace,
@@ -224,8 +222,6 @@ struct Fitting<'a> {
     crowded: Vec<bool>,
 }
 
-/// A function that takes less of the I/O time says nothing.
-const LEAST_SHARE: f64 = 0.02;
 /// Of a run's weight: what its I/O time has, and what the functions have by their share of it, called by the program or below.
 const OF_IO_TIME: f64 = 0.5;
 const OF_FUNCTIONS: f64 = 0.25;

@@ -143,7 +143,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     };
     // Without MPI-IO, it is one of any strategy.
     let carried_out = if workload.has_mpi_io() { own.strategy } else { strategies[0] };
-    let way = way_of_run(trace.tables(), carried_out);
+    let way = way_of_run(trace.tables(), carried_out).ok();
     let (mut predictions, mut simulated) = (Vec::new(), Vec::new());
     for (asked, ran_here) in machines.iter().zip(ran_on) {
         let run = recorded.as_ref().zip(way.as_ref()).filter(|_| ran_here);

@@ -1,6 +1,6 @@
 //! What the reads and writes of a recorded run say of the machine that it ran on.
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use pio_explain::Explanation;
 use pio_learn::file_call_factor;
 use pio_machine::{Machine, Storage};
@@ -8,14 +8,17 @@ use pio_plan::{Hints, Strategy};
 use pio_sim::{Options, Workload, simulate};
 use pio_trace::{Op, Tables};
 
-/// Reads or writes that take less of the I/O time than this say nothing.
-const LEAST_SHARE: f64 = 0.02;
+/// Calls that take less of a run's I/O time than this say nothing.
+pub(crate) const LEAST_SHARE: f64 = 0.02;
 
-/// How a run's MPI-IO was carried out, by its trace: as `own`, if that does not say it. None if no prediction knows that strategy
-/// or these hints.
-pub(crate) fn way_of_run(tables: &Tables, own: Strategy) -> Option<(Strategy, Hints)> {
-    let strategy = tables.note(Tables::STRATEGY).map_or(Some(own), |name| Strategy::to_predict(name).ok())?;
-    Some((strategy, Hints::parse(tables.note(Tables::HINTS).unwrap_or_default()).ok()?))
+/// How a run's MPI-IO was carried out, by its trace: as `own`, if that does not say it.
+///
+/// # Errors
+/// If no prediction knows that strategy or these hints.
+pub(crate) fn way_of_run(tables: &Tables, own: Strategy) -> Result<(Strategy, Hints)> {
+    let strategy = tables.note(Tables::STRATEGY).map_or(Ok(own), Strategy::to_predict);
+    let hints = Hints::parse(tables.note(Tables::HINTS).unwrap_or_default())?;
+    Ok((strategy.map_err(Error::msg)?, hints))
 }
 
 /// The machine as a run found it that was carried out in this way: what reads and writes take goes by the run, and so do
