@@ -17,7 +17,7 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 use pio_report::Table;
 use pio_report::units::bytes;
-use pio_store::client::{Options, Stat, Store, Unanswered};
+use pio_store::client::{Options, Stat, Store};
 use pio_store::config::StoreDescription;
 
 use crate::flags::JsonFlag;
@@ -97,12 +97,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 pub(crate) fn connect(description: &Path, timeout: Option<Duration>) -> Result<Store> {
     let options = Options::from_environment()?;
     let timeout = timeout.unwrap_or(options.timeout);
-    Ok(Store::connect_with(description, Options { timeout, waits: say_waiting, ..options })?)
-}
-
-fn say_waiting(server: &Unanswered<'_>) {
-    let Unanswered { server, address, error, left } = server;
-    note!("server {server} at {address} does not answer ({error}): tried for {} s more", left.as_secs());
+    Ok(Store::connect_with(description, Options { timeout, waits: |server| note!("{server}"), ..options })?)
 }
 
 /// Where the store's description is.

@@ -1,5 +1,6 @@
 //! How a client behaves.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -35,6 +36,17 @@ pub struct Unanswered<'a> {
     pub error: &'a io::Error,
     /// How long it is tried on.
     pub left: Duration,
+}
+
+impl fmt::Display for Unanswered<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unanswered { server, address, error, left } = self;
+        write!(
+            out,
+            "server {server} at {address} does not answer ({error}): tried for {} s more",
+            left.as_secs()
+        )
+    }
 }
 
 impl Default for Options {

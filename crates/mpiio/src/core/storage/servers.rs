@@ -9,14 +9,14 @@ use std::io::IoSlice;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pio_layout::View;
 use pio_plan::{Direction, IoError};
 use pio_protocol::client::Naming;
 use pio_protocol::{BLOCK_BYTES, Holder, MOST_EXTENTS};
 use pio_store::StoreError;
-use pio_store::client::{Lock, Mode, Sink, Source, Store, StoreFile, StripingHints};
+use pio_store::client::{Lock, Mode, Options, Sink, Source, Store, StoreFile, StripingHints, Unanswered};
 use pio_store::transport::Traffic;
 
 use crate::core::mpi::memory::Memory;
@@ -36,6 +36,8 @@ const FOLDER: &str = "PIOSCOPE_STORE_FOLDER";
 const PREFIX: &str = "pioscope:";
 /// How long to wait for a lock before it is an error: nobody holds one for longer than a request takes.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(600);
+/// How often a process says at most that it waits for a server.
+const SAYS_WAITING_EVERY: Duration = Duration::from_secs(30);
 /// Below this mean size of pieces in memory, packing is cheaper than telling the kernel of each.
 const GATHER_BYTES: u64 = 256;
 
@@ -43,6 +45,8 @@ thread_local! {
     /// What the thread's last opening of a file failed with, as long as nobody has said it.
     static UNSAID: Cell<Option<StoreError>> = const { Cell::new(None) };
 }
+/// When this process said last that it waits for a server.
+static SAID_WAITING: Mutex<Option<Instant>> = Mutex::new(None);
 static CONNECTED: Mutex<Option<Store>> = Mutex::new(None);
 /// What the servers' traffic was when somebody asked last.
 static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
@@ -99,9 +103,19 @@ fn connected() -> Result<Store, StoreError> {
         path: STORE.into(),
         what: format!("not set: {PREFIX} paths need the description that `pioscope serve` wrote"),
     })?;
-    let store = Store::connect(Path::new(&description))?;
+    let options = Options { waits: say_waiting, ..Options::from_environment()? };
+    let store = Store::connect_with(Path::new(&description), options)?;
     request_log::watch(&store);
     Ok(connected.insert(store).clone())
+}
+
+/// Says which server this process waits for. Many may be away at once: it says one of them, and the next a while later.
+fn say_waiting(server: &Unanswered<'_>) {
+    let mut said = SAID_WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.is_none_or(|said| said.elapsed() >= SAYS_WAITING_EVERY) {
+        *said = Some(Instant::now());
+        eprintln!("pioscope: {server}");
+    }
 }
 
 /// From now on, files of the tests in this process are on these servers; or on none.
