@@ -30,9 +30,10 @@ const SAMPLES: &str = include_str!("../c/samples.c");
 /// What they are asked for.
 const KINDS: [&str; 4] = ["shared", "blocks", "small", "steps"];
 
-/// After so long no further run is begun: the first programs tell most, and where files are far away, each takes long. It is enough
-/// to run each twice where an MPI's launcher takes a second (Open MPI's): what ran once may have been disturbed.
-const LONGEST: Duration = Duration::from_secs(90);
+/// So long after the calibration began no further run is begun, but for this long there are runs: the first programs tell most, and
+/// where files are far away, or a launcher takes a second, each takes long.
+const CALIBRATION: Duration = Duration::from_secs(110);
+const LEAST: Duration = Duration::from_secs(30);
 
 /// Runs of one program that are further apart than by this factor are not believed.
 const FAR_APART: f64 = 1.25;
@@ -51,11 +52,12 @@ pub(crate) fn compare(
     launches: &[Launch],
     folder: &Path,
     store: Option<&Path>,
+    began: Instant,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Pair>> {
     let work = tempfile::tempdir_in(folder).with_context(|| format!("{}: cannot write", folder.display()))?;
     let traces = benchmark::folder_for_traces(machine, folder)?;
-    let until = Instant::now() + LONGEST;
+    let until = (began + CALIBRATION).max(Instant::now() + LEAST);
     // The first has one rank, which has nobody to work with.
     let launches = if launches.len() > 1 { &launches[1..] } else { launches };
     let Some(first) = launches.first() else { return Ok(Vec::new()) };

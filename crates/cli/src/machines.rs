@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 use std::{env, thread};
 
 use anyhow::{Context, Result, ensure};
@@ -98,6 +99,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 let found = found.with_context(|| format!("{}: no such folder", folder.display()))?;
                 ensure!(found.is_dir(), "{}: is no folder", folder.display());
             }
+            let began = Instant::now();
             let is_kept = output.is_none();
             let output = output.map_or_else(|| kept_file(&folder, store.as_deref(), false), Ok)?;
             whole_file::check(&output)?;
@@ -175,8 +177,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                         job.describe(&mut machine, &mut spreads)?;
                     }
                 }
-                compared =
-                    calibrate_samples::compare(&machine, &launches, &folder, store.as_deref(), &mut tell);
+                let store = store.as_deref();
+                compared = calibrate_samples::compare(&machine, &launches, &folder, store, began, &mut tell);
             }
             drop(working);
             let whole = WholeFile::create(&output)?;
