@@ -173,7 +173,7 @@ def ratio(theirs, ours):
 def measure(command, folder, extra=None):
     """The figures that one run of the pattern program prints, by direction; and bytes between ranks, and to and from servers,
     for each of its own."""
-    done = subprocess.run([str(word) for word in command], env=environment() | (extra or {}), cwd=folder, check=True,
+    done = subprocess.run([str(word) for word in command], env=environment(command) | (extra or {}), cwd=folder, check=True,
                           capture_output=True, text=True, timeout=600)
     if NOTHING_APPLIED in done.stderr:
         raise OSError(done.stderr)

@@ -96,7 +96,7 @@ def strace_side(folder, words):
 
 
 def start(words, folder, **variables):
-    done = subprocess.run([str(word) for word in words], cwd=folder, env=environment() | variables, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run([str(word) for word in words], cwd=folder, env=environment(words) | variables, stdout=subprocess.PIPE, text=True, check=True)
     return float(done.stdout)
 
 

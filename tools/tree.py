@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -11,6 +12,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COLLAPSE = ROOT / "apps/collapse/build/collapse"
+
+# In the names of those variables of any_ranks.env by which ranks may share processors.
+SHARING = "_rmaps_"
 
 # What the MPI-IO of each MPI is called.
 OWN = {"mpich": "romio", "openmpi": "ompio"}
@@ -24,10 +28,24 @@ def pioscope(profile="release"):
     return ROOT / "target" / profile / "pioscope"
 
 
-def environment():
+def environment(words=()):
     """The environment of what tools run: that of MPI jobs, and a cache that is not the user's. What `pioscope` learns from their
-    runs is of no use to the user's predictions, and what it learned from the user's must not change theirs."""
-    return any_ranks() | {"XDG_CACHE_HOME": str(ROOT / "target/cache")}
+    runs is of no use to the user's predictions, and what it learned from the user's must not change theirs. A job started by these
+    words is as a user's where it has processors enough: as pio-mpi's `for_own_job` says."""
+    variables = any_ranks()
+    if ranks_of(words) <= len(os.sched_getaffinity(0)):
+        variables = {name: value for name, value in variables.items() if name in os.environ or SHARING not in name}
+    return variables | {"XDG_CACHE_HOME": str(ROOT / "target/cache")}
+
+
+def ranks_of(words):
+    """How many ranks the launcher among these words starts; without one any number, but for `pioscope`, which sees to its own jobs."""
+    words = [str(word) for word in words]
+    launchers = [place for place, word in enumerate(words) if Path(word).name.startswith("mpiexec")]
+    told = words[launchers[0] + 1:] if launchers else []
+    if "-n" in told:
+        return int(told[told.index("-n") + 1])
+    return 0 if words and Path(words[0]).name == "pioscope" else math.inf
 
 
 def any_ranks():
@@ -68,7 +86,7 @@ def run(words, **options):
     """Runs a command and gives what it printed; on failure shows that and stops."""
     words = [str(word) for word in words]
     kept = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    outcome = subprocess.run(words, env=environment(), **kept, **options)
+    outcome = subprocess.run(words, env=environment(words), **kept, **options)
     if outcome.returncode != 0:
         sys.exit(f"{' '.join(words)}\nfailed with exit code {outcome.returncode}\n{outcome.stdout}")
     return outcome.stdout

@@ -119,15 +119,6 @@ static int is_seen(const char *folder) {
   return seen;
 }
 
-/* Those that any rank of the node may use: launchers bind ranks to some. */
-static int processors(MPI_Comm node) {
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  sched_getaffinity(0, sizeof mine, &mine);
-  MPI_Allreduce(MPI_IN_PLACE, &mine, sizeof mine, MPI_BYTE, MPI_BOR, node);
-  return CPU_COUNT(&mine) > 0 ? CPU_COUNT(&mine) : 1;
-}
-
 int main(int count, char **words) {
   MPI_Comm node, heads;
   int beside, place, nodes;

@@ -29,6 +29,7 @@ enum { ROUNDS = 7, SMALL_CALLS = 2000, REQUESTS = 250, PIECE = 4096, PIECES = 25
 static const double OTHER_WORK_S = 0.01;
 
 static int rank, ranks, beside; /* ranks on this node; the most of any */
+static int crowded;             /* whether ranks share processors */
 static FILE *results; /* of rank 0 */
 
 static void need(int code, const char *what) {
@@ -88,16 +89,11 @@ static void measure_requests(MPI_File file, double *took) {
   }
 }
 
-static int processors(void) {
-  cpu_set_t allowed;
-  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-}
-
 /* Those with a processor each then go on at the same moment: what one of them wakes late, the others would count as the time
  * of a call. */
 static void meet(void) {
   meet_asleep();
-  if (beside <= processors()) MPI_Barrier(MPI_COMM_WORLD);
+  if (!crowded) MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* Before such a call a program has computed, or moved data: of the library's own, the processor's caches have nothing left. */
@@ -105,7 +101,7 @@ static void meet_after_other_work(void) {
   enum { MOST = 64 << 20, PART = 1 << 16 };
   static char *memory;
   static size_t size = MOST, at;
-  if (beside > processors()) return; /* They do that to each other. */
+  if (crowded) return; /* They do that to each other. */
   if (memory == NULL) {
 #ifdef _SC_LEVEL3_CACHE_SIZE
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
@@ -203,9 +199,11 @@ int main(int count, char **arguments) {
   if (rank == 0 && (results = fopen(arguments[2], "w")) == NULL) need(MPI_ERR_FILE, "opening the file for results");
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
   MPI_Comm_size(node, &beside);
+  crowded = beside > processors(node);
   MPI_Comm_free(&node);
   MPI_Allreduce(MPI_IN_PLACE, &beside, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  int kinds = beside > processors() ? 1 : 2;
+  MPI_Allreduce(MPI_IN_PLACE, &crowded, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  int kinds = crowded ? 1 : 2;
   MPI_Type_vector(64, 8, 8 * ranks, MPI_BYTE, &every);
   MPI_Type_commit(&every);
 

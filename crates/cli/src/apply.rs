@@ -148,10 +148,10 @@ pub(crate) fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) 
     Ok(())
 }
 
-/// A job of our own on this machine, on however few processors.
+/// A job of our own on this machine, on however few processors: as a user's who has enough, if there are enough.
 pub(crate) fn own_job(command: Vec<OsString>) -> Job {
     let environment =
-        pio_mpi::any_ranks_by_default().map(|(name, value)| (name.into(), value.into())).collect();
+        pio_mpi::for_own_job(&command).map(|(name, value)| (name.into(), value.into())).collect();
     Job {
         mpicc: MpiccFlag::default(),
         verbose: false,

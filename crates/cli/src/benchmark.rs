@@ -83,7 +83,7 @@ pub(crate) fn run(
                 Some(trace) => record::record_as_it_is(&apply::own_job(command), trace)?,
                 None => {
                     let mut plain = Command::new(&command[0]);
-                    plain.args(&command[1..]).envs(pio_mpi::any_ranks_by_default());
+                    plain.args(&command[1..]).envs(pio_mpi::for_own_job(&command));
                     pio_record::run_to_end(&mut plain)?
                 }
             };

@@ -9,6 +9,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use crate::choose::compiler_for;
 use crate::library::is_elf;
@@ -22,6 +23,9 @@ const LAUNCHERS: [&str; 4] = ["mpiexec", "mpirun", "orterun", "prterun"];
 /// Ends of names that tell apart the commands of one MPI, and not the MPIs.
 const KINDS: [&str; 3] = [".hydra", ".gforker", "_abi"];
 
+/// In the names of those variables of `any_ranks.env` by which ranks may share processors.
+const SHARING: &str = "_rmaps_";
+
 /// The variables of `any_ranks.env`: with them, every MPI's launcher starts any number of ranks on this machine, for root,
 /// too. For jobs of our own; a user's job keeps what its user said.
 pub fn any_ranks() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -29,9 +33,23 @@ pub fn any_ranks() -> impl Iterator<Item = (&'static str, &'static str)> {
     lines.filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('='))
 }
 
-/// Those of [`any_ranks`] that the environment does not set: where it says on which nodes ranks go, they go there.
-pub fn any_ranks_by_default() -> impl Iterator<Item = (&'static str, &'static str)> {
-    any_ranks().filter(|(name, _)| std::env::var_os(name).is_none())
+/// Those of [`any_ranks`] that a job of our own needs which is started by `command`, and that the environment does not set: where it
+/// says on which nodes ranks go, they go there. Ranks may share processors only where they are more than this machine has: Open MPI
+/// binds those that may to none, and they wait differently, so that it would not be the job of who has processors enough.
+pub fn for_own_job(command: &[OsString]) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let processors = thread::available_parallelism().map_or(1, |processors| processors.get());
+    let share = ranks_of(command).is_none_or(|ranks| ranks > processors);
+    any_ranks()
+        .filter(move |(name, _)| share || !name.contains(SHARING))
+        .filter(|(name, _)| std::env::var_os(name).is_none())
+}
+
+/// How many ranks the launcher in a command line is told to start.
+fn ranks_of(command: &[OsString]) -> Option<usize> {
+    let launcher = command.iter().position(is_launcher)?;
+    let words = &command[launcher + 1..];
+    let told = words.iter().position(|word| word == "-n" || word == "-np")?;
+    words.get(told + 1)?.to_str()?.parse().ok()
 }
 
 /// The file that a shell would run for `name`.
@@ -286,5 +304,20 @@ mod tests {
         let names: Vec<&str> = any_ranks().map(|(name, _)| name).collect();
         assert!(names.contains(&"OMPI_MCA_rmaps_base_oversubscribe"), "{names:?}");
         assert!(names.iter().all(|name| name.starts_with("OMPI_") || name.starts_with("PRTE_")), "{names:?}");
+    }
+
+    #[test]
+    fn ranks_share_processors_only_where_they_are_more() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        assert_eq!(ranks_of(&words("/opt/mpi/bin/mpiexec --bind-to core -n 16 ./a -n 3")), Some(16));
+        assert_eq!(ranks_of(&words("env A=1 mpirun.openmpi -np 2 ./a")), Some(2));
+        for without in ["mpiexec ./a", "srun -n 16 ./a", "mpiexec -n many ./a", "mpiexec -n"] {
+            assert_eq!(ranks_of(&words(without)), None, "{without}");
+        }
+        let names = |line: &str| -> Vec<&str> { for_own_job(&words(line)).map(|(name, _)| name).collect() };
+        let (alone, many) = (names("mpiexec -n 1 ./a"), names("mpiexec -n 1000000 ./a"));
+        let given = |name: &str| std::env::var_os(name).is_some();
+        assert!(alone.iter().all(|name| !name.contains(SHARING)), "{alone:?}");
+        assert!(any_ranks().all(|(name, _)| given(name) || many.contains(&name)), "{many:?}");
     }
 }

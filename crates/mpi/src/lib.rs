@@ -11,7 +11,7 @@ mod library;
 mod refusal;
 
 pub use choose::{Chosen, Found, NoCompiler, compiler_for, library_of};
-pub use commands::{Commands, Family, Missing, any_ranks, any_ranks_by_default, is_launcher, on_path};
+pub use commands::{Commands, Family, Missing, any_ranks, for_own_job, is_launcher, on_path};
 pub use compiler::show;
 pub use header::Header;
 pub use library::Library;
