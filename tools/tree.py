@@ -33,7 +33,7 @@ def environment(words=()):
     runs is of no use to the user's predictions, and what it learned from the user's must not change theirs. A job started by these
     words is as a user's where it has processors enough: as pio-mpi's `for_own_job` says."""
     variables = any_ranks()
-    if ranks_of(words) <= len(os.sched_getaffinity(0)):
+    if ranks_of(words) <= cores():
         variables = {name: value for name, value in variables.items() if name in os.environ or SHARING not in name}
     return variables | {"XDG_CACHE_HOME": str(ROOT / "target/cache")}
 
@@ -46,6 +46,13 @@ def ranks_of(words):
     if "-n" in told:
         return int(told[told.index("-n") + 1])
     return 0 if words and Path(words[0]).name == "pioscope" else math.inf
+
+
+def cores():
+    """Cores that may be used here: Open MPI does not count the threads of one twice."""
+    threads = os.sched_getaffinity(0)
+    lists = [Path(f"/sys/devices/system/cpu/cpu{thread}/topology/core_cpus_list") for thread in threads]
+    return len({cores.read_text() for cores in lists if cores.exists()}) or len(threads)
 
 
 def any_ranks():

@@ -9,10 +9,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 
 use crate::choose::compiler_for;
 use crate::library::is_elf;
+use crate::refusal::may_be_refused;
 
 /// How many links a name may lead through: as many as Linux follows.
 const LINKS: usize = 40;
@@ -34,22 +34,13 @@ pub fn any_ranks() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Those of [`any_ranks`] that a job of our own needs which is started by `command`, and that the environment does not set: where it
-/// says on which nodes ranks go, they go there. Ranks may share processors only where they are more than this machine has: Open MPI
-/// binds those that may to none, and they wait differently, so that it would not be the job of who has processors enough.
+/// says on which nodes ranks go, they go there. Ranks may share processors only where Open MPI would start no such job else: it binds
+/// those that may to none, and they wait differently, so that it would not be the job of who has processors enough.
 pub fn for_own_job(command: &[OsString]) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let processors = thread::available_parallelism().map_or(1, |processors| processors.get());
-    let share = ranks_of(command).is_none_or(|ranks| ranks > processors);
+    let share = may_be_refused(command);
     any_ranks()
         .filter(move |(name, _)| share || !name.contains(SHARING))
         .filter(|(name, _)| std::env::var_os(name).is_none())
-}
-
-/// How many ranks the launcher in a command line is told to start.
-fn ranks_of(command: &[OsString]) -> Option<usize> {
-    let launcher = command.iter().position(is_launcher)?;
-    let words = &command[launcher + 1..];
-    let told = words.iter().position(|word| word == "-n" || word == "-np")?;
-    words.get(told + 1)?.to_str()?.parse().ok()
 }
 
 /// The file that a shell would run for `name`.
@@ -309,15 +300,15 @@ mod tests {
     #[test]
     fn ranks_share_processors_only_where_they_are_more() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
-        assert_eq!(ranks_of(&words("/opt/mpi/bin/mpiexec --bind-to core -n 16 ./a -n 3")), Some(16));
-        assert_eq!(ranks_of(&words("env A=1 mpirun.openmpi -np 2 ./a")), Some(2));
-        for without in ["mpiexec ./a", "srun -n 16 ./a", "mpiexec -n many ./a", "mpiexec -n"] {
-            assert_eq!(ranks_of(&words(without)), None, "{without}");
-        }
         let names = |line: &str| -> Vec<&str> { for_own_job(&words(line)).map(|(name, _)| name).collect() };
-        let (alone, many) = (names("mpiexec -n 1 ./a"), names("mpiexec -n 1000000 ./a"));
         let given = |name: &str| std::env::var_os(name).is_some();
-        assert!(alone.iter().all(|name| !name.contains(SHARING)), "{alone:?}");
-        assert!(any_ranks().all(|(name, _)| given(name) || many.contains(&name)), "{many:?}");
+        for few in ["mpiexec -n 1 ./a", "mpiexec ./a", "env A=1 mpirun.openmpi -np 1 ./a -n 1000000"] {
+            assert!(names(few).iter().all(|name| !name.contains(SHARING)), "{few}");
+        }
+        // A script may start any number.
+        for many in ["mpiexec -n 1000000 ./a", "mpirun.openmpi -np 1000000 ./a", "./start-job ./a"] {
+            let names = names(many);
+            assert!(any_ranks().all(|(name, _)| given(name) || names.contains(&name)), "{many}: {names:?}");
+        }
     }
 }

@@ -25,7 +25,7 @@ pub fn refusal(command: &[OsString]) -> Option<String> {
         return None;
     }
     let name = command[at].to_string_lossy();
-    let words: Vec<&str> = command[at + 1..].iter().filter_map(|word| word.to_str()).collect();
+    let words = words_behind(command, at);
     // A process's folder in /proc belongs to its effective user.
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     if is_root && !root_may(&words) {
@@ -57,10 +57,22 @@ fn slots_are_others(words: &[&str]) -> bool {
         || variables.iter().chain(&BATCH).any(is_set)
 }
 
-/// Ranks asked for, of all programs of the command together.
+/// Whether a command starts more ranks than Open MPI does by itself on this machine; so it may, if it begins with no launcher.
+pub(crate) fn may_be_refused(command: &[OsString]) -> bool {
+    command.iter().position(is_launcher).is_none_or(|at| ranks(&words_behind(command, at)) > cores())
+}
+
+fn words_behind(command: &[OsString], at: usize) -> Vec<&str> {
+    command[at + 1..].iter().filter_map(|word| word.to_str()).collect()
+}
+
+/// Ranks asked for, of all programs of the command together. What follows a program's name may have such options of its own.
 fn ranks(words: &[&str]) -> usize {
-    let values = words.iter().zip(words.iter().skip(1)).filter(|(word, _)| RANKS.contains(word));
-    values.filter_map(|(_, value)| value.parse::<usize>().ok()).fold(0, usize::saturating_add)
+    let of_program = |words: &[&str]| {
+        let at = words.iter().position(|word| RANKS.contains(word))?;
+        words.get(at + 1)?.parse::<usize>().ok()
+    };
+    words.split(|word| *word == ":").filter_map(of_program).fold(0, usize::saturating_add)
 }
 
 /// Cores that this process may use: Open MPI does not count the threads of one twice.
@@ -85,7 +97,10 @@ mod tests {
     #[test]
     fn the_ranks_of_all_programs_count() {
         assert_eq!(ranks(&["-n", "4", "./a", "x", ":", "-np", "3", "./b"]), 7);
-        assert_eq!(ranks(&["./a"]), 0);
+        assert_eq!(ranks(&["--bind-to", "core", "-n", "16", "./a", "-n", "3"]), 16);
+        for without in [&["./a"][..], &["-n", "many", "./a"], &["-n"]] {
+            assert_eq!(ranks(without), 0, "{without:?}");
+        }
         assert!(cores() >= 1);
     }
 
