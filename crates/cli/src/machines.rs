@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let mut spreads = Spreads::default();
             let mut machine = match &like {
                 Some(known) => Machine::load(known)?,
-                None => calibrate(&near, &mut spreads, &mut |what| working.now(what))?,
+                None => calibrate(&near, &mut spreads, None, &mut |what| working.now(what))?,
             };
             let mut how = Machine::how_measured().to_owned();
             if let Some(job) = &job {
@@ -171,7 +171,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 )?;
                 how.push_str(calibrate_job::HOW_MEASURED);
                 if like.is_none() && store.is_none() && !is_far {
-                    let again = calibrate(&near, &mut spreads, &mut tell)?;
+                    let again = calibrate(&near, &mut spreads, Some(&machine), &mut tell)?;
                     machine = Machine { name: machine.name, mpi_io: machine.mpi_io, ..again };
                     if let Some(job) = &job {
                         job.describe(&mut machine, &mut spreads)?;

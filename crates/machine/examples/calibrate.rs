@@ -7,7 +7,7 @@ use pio_machine::{CalibrateError, Machine, Spreads, calibrate};
 fn main() -> Result<(), CalibrateError> {
     let folder = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
     let mut spreads = Spreads::default();
-    let machine = calibrate(Path::new(&folder), &mut spreads, &mut |what| eprintln!("{what}"))?;
+    let machine = calibrate(Path::new(&folder), &mut spreads, None, &mut |what| eprintln!("{what}"))?;
     println!("{}", machine.to_toml_with(Machine::how_measured(), &spreads));
     Ok(())
 }

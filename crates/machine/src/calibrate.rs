@@ -90,13 +90,14 @@ const PIECE_STRIDE: usize = 256;
 
 /// Measures this machine, with files in `folder`, and tells `progress` what is being measured. The spread of each number
 /// is noted. Measured again with the same spreads, numbers are the middles of all runs: a machine may be slower than it was for
-/// as long as one measurement takes.
+/// as long as one measurement takes. How its kernel shares processors does not change: what was found `before` is taken.
 ///
 /// # Errors
 /// If a file in the folder cannot be created, written or read, or a thread cannot be started.
 pub fn calibrate(
     folder: &Path,
     spreads: &mut Spreads,
+    before: Option<&Machine>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Machine, CalibrateError> {
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
@@ -110,9 +111,14 @@ pub fn calibrate(
     progress("passing messages between threads");
     let hop = measure_hop(cores, spreads);
     let switch = measure_switch(cores, spreads);
-    progress("sharing processors");
-    let quantum = measure_quantum(cores, spreads);
-    let slice = measure_slice(quantum).unwrap_or(quantum);
+    let (quantum, slice) = match before {
+        Some(Machine { nodes, .. }) => (nodes.quantum, nodes.slice),
+        None => {
+            progress("sharing processors");
+            let quantum = measure_quantum(cores, spreads);
+            (quantum, measure_slice(quantum).unwrap_or(quantum))
+        }
+    };
     let wake = measure_wake(cores, spreads);
     progress("opening and closing files");
     let names = names::measure(&scratch.path, processors, spreads).map_err(on_file())?;
@@ -192,7 +198,8 @@ impl Machine {
     /// How [`calibrate`] found the numbers, to stand above them in a file.
     pub fn how_measured() -> &'static str {
         "Measured by calibrating the machine itself; every number is the middle of several runs, those of one thread\n\
-         on one processor after the other. Where jobs were measured as well, half of the runs came after them.\n\
+         on one processor after the other. Where jobs were measured as well, half of the runs came after them (not of\n\
+         nodes.quantum and nodes.slice).\n\
          Behind a line: half of what lies between the quartiles of its runs, in percent.\n\
          nodes.copy: 1 MiB copies, and what pieces of 64 bytes cost beyond their bytes.\n\
          nodes.switch: threads, two a core, that do nothing but let each other go first.\n\
@@ -817,7 +824,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut told = Vec::new();
         let mut spreads = Spreads::default();
-        let machine = calibrate(folder.path(), &mut spreads, &mut |what| told.push(what.to_owned())).unwrap();
+        let machine =
+            calibrate(folder.path(), &mut spreads, None, &mut |what| told.push(what.to_owned())).unwrap();
         // Reads from the device, and past the page cache, only where there is one.
         assert!([7, 9].contains(&told.len()), "{told:?}");
         let text = machine.to_toml_with(Machine::how_measured(), &spreads);
@@ -832,7 +840,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
-        let error = calibrate(Path::new("/no/such/folder"), &mut Spreads::default(), &mut |_| {})
+        let error = calibrate(Path::new("/no/such/folder"), &mut Spreads::default(), None, &mut |_| {})
             .unwrap_err()
             .to_string();
         assert!(error.starts_with("/no/such/folder/.pioscope-calibrate-"), "{error}");
