@@ -29,7 +29,7 @@ def main():
     DEMO.mkdir()
     os.chdir(DEMO)
     print("$ cd demo")
-    work = ["--mesh", MESH, "--iterations", 10, "--dump-every", 5]
+    work = ["--mesh", MESH, "--iterations", 4, "--dump-every", 2]
     restart = ["--restart", "start/restart.dat"]
     job = [*mpiexec(RANKS), COLLAPSE, *work, *restart, "--output"]
 

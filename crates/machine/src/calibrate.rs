@@ -45,7 +45,7 @@ pub struct CalibrateError {
 
 const RUNS: usize = 6;
 /// Of calls: what disturbs the machine for a tenth of a second would spoil half of six.
-const RUNS_OF_CALLS: usize = 12;
+const RUNS_OF_CALLS: usize = 10;
 const BLOCK: usize = 1 << 20;
 /// Where the cost of a call may leave the line between small and large ones: kernels take larger pages from about here on.
 const MIDDLE: usize = 64 << 10;

@@ -308,6 +308,8 @@ struct FileState {
     synced_at: Time,
     /// Of each server that was to write since then: from when on it does.
     begun: BTreeMap<u32, Time>,
+    /// Whether servers have parts of it.
+    has_parts: bool,
 }
 
 impl FileState {
@@ -382,6 +384,7 @@ impl<'a> Engine<'a> {
             unsummed_bytes: 0,
             synced_at: Time::default(),
             begun: BTreeMap::new(),
+            has_parts: !made[index],
         };
         let mut next_handle = workload.handles.len() as u32;
         let mut physical = |index: usize| match workload.handles[index].group {

@@ -40,7 +40,8 @@ impl Engine<'_> {
     /// A rank removes a file: who opens it then makes it anew. How long pages take that leave memory.
     pub(super) fn remove(&mut self, rank: u32, file: u32) -> Duration {
         let state = &mut self.files[file as usize];
-        (state.end, state.is_new, state.is_cold) = (0, true, false);
+        (state.end, state.is_new, state.is_cold, state.has_parts) = (0, true, false, false);
+        state.begun.clear();
         let dropped = self.drop_pages(rank, file, 0);
         self.time_to_drop(dropped)
     }

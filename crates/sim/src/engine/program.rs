@@ -103,7 +103,9 @@ impl<'a> Engine<'a> {
             // Among ranks that change it together, the first does it for all.
             What::Resize(handle, call, size) if self.is_first_with(*handle, rank) => {
                 let file = self.workload.handles[handle.index()].file;
-                let dropping = self.resize(rank, file, *call, *size);
+                let (call, size) = (*call, *size);
+                self.make_parts(file, size);
+                let dropping = self.resize(rank, file, call, size);
                 self.compute(rank, calls.resize.saturating_add(dropping), Then::Directory);
             }
             What::Resize(..) => self.compute(rank, Duration::ZERO, Then::End),

@@ -536,7 +536,9 @@ impl Engine<'_> {
         let service = match self.step(rank) {
             What::Open(handle) if self.makes_file(rank, *handle) => open.saturating_add(create),
             What::Open(_) => open,
-            What::Resize(..) => resize,
+            What::Resize(handle, ..) => {
+                resize.saturating_add(self.until_begun(self.workload.handles[handle.index()].file))
+            }
             _ => close,
         };
         if service == Duration::ZERO {

@@ -299,13 +299,15 @@ fn a_server_that_did_not_work_for_the_rank_last_takes_longer() {
 
 #[test]
 fn the_first_write_to_a_file_takes_each_server_longer() {
-    let begins = ("\n[storage]\n", "\n[storage]\nbegin = \"50 us\"\n");
+    let resizes = ("\n[storage]\n", "\n[storage]\nresize = \"1 us\"\n");
+    let begins = (resizes.0, "\n[storage]\nresize = \"1 us\"\nbegin = \"50 us\"\n");
     let shares = ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true");
     let write = || request(0, Direction::Write, 0, 1000);
     let sync = || What::Sync(HandleId(0), Call::Fsync);
     for machine in [vec![begins], vec![begins, ("count = 8", "count = 1"), shares]] {
         let longer = |program: Vec<What>| {
-            let without: Vec<_> = machine.iter().filter(|change| **change != begins).copied().collect();
+            let without: Vec<_> =
+                machine.iter().map(|&change| if change == begins { resizes } else { change }).collect();
             let time = |changes: &[(&str, &str)]| nanoseconds(&self::machine(changes), vec![program.clone()]);
             time(&machine) - time(&without)
         };
@@ -317,6 +319,13 @@ fn the_first_write_to_a_file_takes_each_server_longer() {
         // One after the other.
         assert_eq!(longer(vec![write(), request(0, Direction::Write, 1024, 1000)]), 100_000);
         assert_eq!(longer(vec![write(), sync(), write()]), 100_000);
+        // A new file that gets a size has parts then, on all servers at once; what has parts already does not.
+        let resize = |bytes| What::Resize(HandleId(0), Call::Ftruncate, bytes);
+        assert_eq!(longer(vec![resize(1000), write()]), 50_000);
+        assert_eq!(longer(vec![resize(2048), write(), request(0, Direction::Write, 1024, 1000)]), 50_000);
+        assert_eq!(longer(vec![resize(1000), request(0, Direction::Write, 1024, 1000)]), 100_000);
+        assert_eq!(longer(vec![resize(0), write(), resize(1000)]), 50_000);
+        assert_eq!(longer(vec![write(), sync(), resize(3000)]), 50_000);
     }
 }
 
