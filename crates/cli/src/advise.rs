@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         None => {
             let is_here = arguments.machine == here::NAME;
             let Arguments { trace, mpicc, command, budget, runs, in_place, output, .. } = arguments;
-            trace.iter().try_for_each(|path| is_of_command_as_it_is(path, &command))?;
+            let recorded = trace.map(|path| recorded_as_it_is(&path, &command)).transpose()?;
             let ends = started
                 .checked_add(budget)
                 .ok_or_else(|| anyhow!("--budget: this clock does not go so far"))?;
@@ -143,15 +143,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             let command = if in_place { command } else { from_elsewhere(command) };
             let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };
-            let runner = Runner::new(&job, trace, store.clone(), place, servers);
+            let runner = Runner::new(&job, recorded, store.clone(), place, servers);
             measure(runner, asked, is_here, store.as_deref(), &keep, ends, runs.get() as usize)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether a trace can stand for the run of a command as it is.
-fn is_of_command_as_it_is(path: &Path, command: &[OsString]) -> Result<()> {
+/// The trace that stands for the run of a command as it is.
+fn recorded_as_it_is(path: &Path, command: &[OsString]) -> Result<Trace> {
     let trace = explain::open(path)?;
     let (tables, shown) = (trace.tables(), path.display());
     let typed: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
@@ -164,7 +164,7 @@ fn is_of_command_as_it_is(path: &Path, command: &[OsString]) -> Result<()> {
         trace.damage().is_none(),
         "{shown}: is damaged (expected a whole trace, or none: then the program is recorded)"
     );
-    Ok(())
+    Ok(trace)
 }
 
 /// A command for a scratch copy of the working folder, which is elsewhere: names that lead out of the folder become absolute.
@@ -263,7 +263,6 @@ fn measure(
 ) -> Result<()> {
     let mut as_it_is = Trial::new(None, Time { modelled_s: 0.0, interval: None });
     let trace = runner.first(&mut as_it_is)?;
-    let trace = explain::open(&trace)?;
     let asked = if is_here && store.is_none() { here_of(&trace, asked)? } else { asked };
     let case = Case::of(&trace, &asked, store)?;
     runner.begin_with(&case.files)?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use pio_report::units::time_s;
 use pio_scratch::Scratch;
+use pio_trace::Trace;
 use tempfile::TempDir;
 
 use super::belief::Belief;
@@ -46,9 +47,8 @@ impl Trial {
     ///
     /// # Errors
     /// If it cannot be read, or no process was recorded.
-    pub(super) fn was(&mut self, trace: &Path) -> Result<()> {
-        let trace = explain::open(trace)?;
-        let found = explain::explain(&trace)?;
+    fn was(&mut self, trace: &Trace) -> Result<()> {
+        let found = explain::explain(trace)?;
         ensure!(found.process_count > 0, "{}: no process was recorded", trace.path().display());
         let run = Run::of(trace.tables(), &found);
         self.longest = self.longest.max(Duration::from_nanos(found.duration_ns));
@@ -129,7 +129,7 @@ impl Place {
 pub(super) struct Runner<'a> {
     job: &'a Job,
     /// A trace of the program as it is, if it was recorded before.
-    recorded: Option<PathBuf>,
+    recorded: Option<Trace>,
     store: Option<PathBuf>,
     place: Place,
     /// Of the store's files; none if runs are to change those themselves.
@@ -143,7 +143,7 @@ pub(super) struct Runner<'a> {
 impl Runner<'_> {
     pub(super) fn new(
         job: &Job,
-        recorded: Option<PathBuf>,
+        recorded: Option<Trace>,
         store: Option<PathBuf>,
         place: Place,
         server_copies: Option<ServerCopies>,
@@ -155,7 +155,7 @@ impl Runner<'_> {
     ///
     /// # Errors
     /// If it fails, or that trace cannot be read: then nothing is to be tried.
-    pub(super) fn first(&mut self, as_it_is: &mut Trial) -> Result<PathBuf> {
+    pub(super) fn first(&mut self, as_it_is: &mut Trial) -> Result<Trace> {
         if let Some(trace) = self.recorded.take() {
             as_it_is.was(&trace)?;
             return Ok(trace);
@@ -164,7 +164,7 @@ impl Runner<'_> {
         if let Some(problem) = &as_it_is.problem {
             bail!("the program as it is: {problem}; nothing was tried");
         }
-        Ok(self.trace())
+        explain::open(&self.trace())
     }
 
     /// Where these files of the program are on servers too, each run under a setting begins with copies of them there.
@@ -266,7 +266,7 @@ impl Runner<'_> {
                 self.tell_why_it_may_have_failed();
             }
             (_, false) => trial.problem = Some("was not applied".to_owned()),
-            _ => trial.was(&trace)?,
+            _ => trial.was(&explain::open(&trace)?)?,
         }
         self.tell_refused();
         Ok(())
