@@ -81,8 +81,8 @@ def main():
     step("pioscope", "predict", "run.pio", "--machine", "servers.toml", "--strategy", ",".join(ON_SERVERS),
          *measured, "--output", "predicted", "--html", "servers.html")
 
-    say("ADVISE: which setting is best here? Predicted from the recorded run, tried, and kept for the job script:")
-    step("pioscope", "advise", "run.pio", "--machine", here, "--keep", "advice.toml", "--", *job, "out")
+    say("ADVISE: which setting is best here? Predicted, tried, and kept for the job script:")
+    step("pioscope", "advise", "--machine", here, "--keep", "advice.toml", "--", *job, "advised")
 
     minutes = (time.monotonic() - began) / 60
     say(f"Done in {minutes:.1f} minutes. Open demo/report.html, demo/memories.html and demo/servers.html: they need no network.")

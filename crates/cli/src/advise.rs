@@ -22,7 +22,7 @@ use pio_plan::Strategy;
 use pio_report::Table;
 use pio_report::units::time_s;
 use pio_sim::Options;
-use pio_trace::{Tables, Trace};
+use pio_trace::Trace;
 
 pub(crate) use advice::Advice;
 use belief::Belief;
@@ -47,23 +47,21 @@ use crate::recorded_calls::{machine_of_run, way_of_run};
 Examples:
   pioscope advise run.pio --no-run                (here: after pioscope machines calibrate)
   pioscope advise -- mpiexec -n 8 ./collapse --iterations 20
-  pioscope advise run.pio -- mpiexec -n 8 ./collapse --iterations 20         (recorded before)
   pioscope advise --output /scratch/me/run --budget 30min --runs 6 -- mpiexec -n 8 ./yours
   pioscope apply --advice advice.toml -- mpiexec -n 8 ./collapse
 
-The program runs once as it is, unless it is recorded already, and up to --runs times more, each time in a fresh scratch copy of
-the working folder (and of those of --output): its files stay as they are. With --no-run, nothing runs.")]
+The program runs once as it is and up to --runs times more, each time in a fresh scratch copy of the working folder (and of
+those of --output): its files stay as they are. With --no-run, nothing runs.")]
 pub(crate) struct Arguments {
-    /// A recorded run: of the command as it is, which is then not run so, or to advise by prediction alone (with --no-run)
-    #[arg(required_unless_present = "command")]
+    /// A recorded program, to advise by prediction alone (with --no-run)
+    #[arg(conflicts_with = "command", required_unless_present = "command", requires = "no_run")]
     trace: Option<PathBuf>,
     /// The machine: a name (pioscope machines list) or a file. here is the place where the program's files are, or the I/O
     /// servers of --store, as pioscope machines calibrate found it
     #[arg(short, long, default_value = here::NAME, value_name = "MACHINE")]
     machine: String,
     /// Only predict; run nothing
-    #[arg(long, required_unless_present = "command")]
-    #[arg(conflicts_with_all = ["command", "in_place", "output", "budget", "runs"])]
+    #[arg(long, conflicts_with_all = ["command", "in_place", "output", "budget", "runs"])]
     no_run: bool,
     /// Another folder in which the program writes, to be copied as the working folder is; may be given several times
     #[arg(long, value_name = "FOLDER", conflicts_with = "in_place")]
@@ -82,8 +80,8 @@ pub(crate) struct Arguments {
     /// describe them, too
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// Where to write the setting to keep, for pioscope apply --advice [default: advice.toml in the working folder, or with
-    /// --no-run beside the trace]
+    /// Where to write the setting to keep, for pioscope apply --advice [default: advice.toml beside the trace, or in the
+    /// working folder]
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     #[command(flatten)]
@@ -121,12 +119,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     );
     let keep = keep_path(&arguments);
     keeping::check_place(&keep)?;
-    match arguments.trace.as_deref().filter(|_| arguments.no_run) {
+    match &arguments.trace {
         Some(path) => predict_only(path, &asked, store.as_deref(), &keep)?,
         None => {
             let is_here = arguments.machine == here::NAME;
-            let Arguments { trace, mpicc, command, budget, runs, in_place, output, .. } = arguments;
-            let recorded = trace.map(|path| recorded_as_it_is(&path, &command)).transpose()?;
+            let Arguments { mpicc, command, budget, runs, in_place, output, .. } = arguments;
             let ends = started
                 .checked_add(budget)
                 .ok_or_else(|| anyhow!("--budget: this clock does not go so far"))?;
@@ -143,28 +140,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             let command = if in_place { command } else { from_elsewhere(command) };
             let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };
-            let runner = Runner::new(&job, recorded, store.clone(), place, servers);
+            let runner = Runner::new(&job, store.clone(), place, servers);
             measure(runner, asked, is_here, store.as_deref(), &keep, ends, runs.get() as usize)?;
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The trace that stands for the run of a command as it is.
-fn recorded_as_it_is(path: &Path, command: &[OsString]) -> Result<Trace> {
-    let trace = explain::open(path)?;
-    let (tables, shown) = (trace.tables(), path.display());
-    let typed: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let typed = typed.join(" ");
-    ensure!(tables.job == typed, "{shown}: is of '{}' (expected a run of '{typed}')", tables.job);
-    if let Some(strategy) = tables.note(Tables::STRATEGY) {
-        bail!("{shown}: ran under {strategy} (expected a run of the program as it is)");
-    }
-    ensure!(
-        trace.damage().is_none(),
-        "{shown}: is damaged (expected a whole trace, or none: then the program is recorded)"
-    );
-    Ok(trace)
 }
 
 /// A command for a scratch copy of the working folder, which is elsewhere: names that lead out of the folder become absolute.
@@ -222,7 +202,7 @@ fn here_of(trace: &Trace, working_folder: Asked) -> Result<Asked> {
 }
 
 fn keep_path(arguments: &Arguments) -> PathBuf {
-    let default = || match arguments.trace.as_deref().filter(|_| arguments.no_run) {
+    let default = || match &arguments.trace {
         Some(trace) => trace.with_file_name("advice.toml"),
         None => PathBuf::from("advice.toml"),
     };
@@ -251,7 +231,7 @@ fn predict_only(path: &Path, asked: &Asked, store: Option<&Path>, keep: &Path) -
     crate::print(&keeping::keep(keep, &best.advice, &comments, &case.job, store)?)
 }
 
-/// Runs the program as it is, unless there is a trace of that, predicts, tries the best few, and keeps what was measured best.
+/// Runs the program as it is, predicts, tries the best few, and keeps what was measured best.
 fn measure(
     mut runner: Runner<'_>,
     asked: Asked,
@@ -263,6 +243,7 @@ fn measure(
 ) -> Result<()> {
     let mut as_it_is = Trial::new(None, Time { modelled_s: 0.0, interval: None });
     let trace = runner.first(&mut as_it_is)?;
+    let trace = explain::open(&trace)?;
     let asked = if is_here && store.is_none() { here_of(&trace, asked)? } else { asked };
     let case = Case::of(&trace, &asked, store)?;
     runner.begin_with(&case.files)?;

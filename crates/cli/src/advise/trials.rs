@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use pio_report::units::time_s;
 use pio_scratch::Scratch;
-use pio_trace::Trace;
 use tempfile::TempDir;
 
 use super::belief::Belief;
@@ -41,20 +40,6 @@ impl Trial {
     pub(super) fn new(advice: Option<Advice>, predicted: Time) -> Trial {
         let (runs, recorded) = (Vec::new(), Vec::new());
         Trial { advice, predicted, runs, recorded, problem: None, longest: Duration::ZERO }
-    }
-
-    /// A trace is of a run of it.
-    ///
-    /// # Errors
-    /// If it cannot be read, or no process was recorded.
-    fn was(&mut self, trace: &Trace) -> Result<()> {
-        let found = explain::explain(trace)?;
-        ensure!(found.process_count > 0, "{}: no process was recorded", trace.path().display());
-        let run = Run::of(trace.tables(), &found);
-        self.longest = self.longest.max(Duration::from_nanos(found.duration_ns));
-        self.runs.push(run.io_time_s);
-        self.recorded.push(run);
-        Ok(())
     }
 
     /// Median I/O time of the runs; none without a run, or with a problem.
@@ -128,8 +113,6 @@ impl Place {
 /// Runs a program, recorded, and remembers how.
 pub(super) struct Runner<'a> {
     job: &'a Job,
-    /// A trace of the program as it is, if it was recorded before.
-    recorded: Option<Trace>,
     store: Option<PathBuf>,
     place: Place,
     /// Of the store's files; none if runs are to change those themselves.
@@ -143,28 +126,23 @@ pub(super) struct Runner<'a> {
 impl Runner<'_> {
     pub(super) fn new(
         job: &Job,
-        recorded: Option<Trace>,
         store: Option<PathBuf>,
         place: Place,
         server_copies: Option<ServerCopies>,
     ) -> Runner<'_> {
-        Runner { job, recorded, store, place, server_copies, typed: Vec::new(), refused: BTreeSet::new() }
+        Runner { job, store, place, server_copies, typed: Vec::new(), refused: BTreeSet::new() }
     }
 
-    /// The first run of the program as it is, unless it was recorded before; its trace, which lasts as long as this.
+    /// The first run of the program as it is; its trace, which lasts as long as this.
     ///
     /// # Errors
-    /// If it fails, or that trace cannot be read: then nothing is to be tried.
-    pub(super) fn first(&mut self, as_it_is: &mut Trial) -> Result<Trace> {
-        if let Some(trace) = self.recorded.take() {
-            as_it_is.was(&trace)?;
-            return Ok(trace);
-        }
+    /// If it fails: then nothing is to be tried.
+    pub(super) fn first(&mut self, as_it_is: &mut Trial) -> Result<PathBuf> {
         self.run(as_it_is)?;
         if let Some(problem) = &as_it_is.problem {
             bail!("the program as it is: {problem}; nothing was tried");
         }
-        explain::open(&self.trace())
+        Ok(self.trace())
     }
 
     /// Where these files of the program are on servers too, each run under a setting begins with copies of them there.
@@ -266,7 +244,11 @@ impl Runner<'_> {
                 self.tell_why_it_may_have_failed();
             }
             (_, false) => trial.problem = Some("was not applied".to_owned()),
-            _ => trial.was(&explain::open(&trace)?)?,
+            _ => {
+                let run = recorded(&trace)?;
+                trial.runs.push(run.io_time_s);
+                trial.recorded.push(run);
+            }
         }
         self.tell_refused();
         Ok(())
@@ -339,6 +321,13 @@ pub(super) fn quoted(word: &OsStr) -> String {
         return word.into_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn recorded(trace: &Path) -> Result<Run> {
+    let trace = explain::open(trace)?;
+    let found = explain::explain(&trace)?;
+    ensure!(found.process_count > 0, "{}: no process was recorded", trace.path().display());
+    Ok(Run::of(trace.tables(), &found))
 }
 
 /// The trial to keep and its median: of those that took less than the program as it is by more than noise, that which is

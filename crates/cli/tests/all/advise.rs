@@ -119,12 +119,6 @@ fn what_cannot_be_advised_says_why() {
     assert!(!place.join("made").exists());
     let refused = advise(&["run.pio"]);
     assert!(refused.code == Some(2) && refused.err.contains("--no-run"), "{}", refused.err);
-    assert_eq!(advise(&["--no-run"]).code, Some(2));
-    // A trace of another command does not stand for a run of this one.
-    advise(&["run.pio", "--in-place", "--", "touch", "made"]).fails_with(
-        "run.pio: is of 'collapse 32x32x32 on 4 processes, 5 iterations' (expected a run of 'touch made')",
-    );
-    assert!(!place.join("made").exists());
     assert_eq!(advise(&["run.pio", "--no-run", "--", "true"]).code, Some(2));
     assert_eq!(advise(&["--in-place", "--budget", "10", "--", "true"]).code, Some(2));
     let for_ever = advise(&["--in-place", "--budget", "18446744073709551615s", "--", "true"]);
@@ -218,31 +212,6 @@ fn settings_are_tried_and_the_best_is_kept() {
     }
     let left = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(left.into_iter().all(|name| !name.to_string_lossy().starts_with('.')), "a folder is left");
-}
-
-#[test]
-fn a_program_that_was_recorded_is_not_run_as_it_is_again() {
-    let Some(mpi) = mpich() else { return };
-    let place = Place::new();
-    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
-    let mpicc = mpi.mpicc.display().to_string();
-    let job = [&mpiexec(&mpi, 2)[..], &["./writer", "data", "20"].map(str::to_owned)].concat();
-    let with = |words: &[&str]| {
-        let words = [words, &["--mpicc", &mpicc, "--"]].concat();
-        place.pioscope(words.into_iter().map(str::to_owned).chain(job.iter().cloned()))
-    };
-    fs::write(place.join("slow.toml"), slow_messages()).unwrap();
-    with(&["record", "-o", "run.pio"]).succeeds();
-    let done = with(&["advise", "run.pio", "-m", "slow.toml", "--runs", "1"]).succeeds();
-    let typed: Vec<&str> = done.out.lines().filter(|line| line.starts_with("  pioscope ")).collect();
-    assert!(typed.iter().all(|line| line.starts_with("  pioscope apply ")), "{}", done.out);
-    // What was recorded is what is compared with.
-    let recorded = done.out.split_once("Recorded as it is: ").expect(&done.out).1;
-    let base = row(&done.out, "as it is (").join(" ");
-    assert!(base.contains(recorded.split_once(".\n").unwrap().0), "{}", done.out);
-    with(&["apply", "-s", "list", "--record", "list.pio"]).succeeds();
-    with(&["advise", "list.pio", "-m", "slow.toml"])
-        .fails_with("list.pio: ran under list (expected a run of the program as it is)");
 }
 
 #[test]
