@@ -33,7 +33,7 @@ const MEAN_WEIGHT: f64 = 1.0;
 const VARIANCE_WEIGHT: f64 = 3.0;
 /// Half width without pairs. Of the sample programs of some twenty calibrations (`machines calibrate`; files on a disk, in memory,
 /// on servers and on nodes, MPICH and Open MPI), 80 % took up to 1.32 times what was predicted, or as much less; where ranks shared
-/// processors, 1.44 times. The runs of `docs/measured/truth.md` have no part in it.
+/// processors, 1.44 times.
 const PRIOR_HALF_WIDTH: f64 = 0.35;
 /// The same where ranks share processors.
 const PRIOR_HALF_WIDTH_IN_A_CROWD: f64 = 0.5;
