@@ -306,7 +306,7 @@ struct FileState {
     unsummed_bytes: u64,
     /// Until when what was synced is on its way to the device.
     synced_at: Time,
-    /// Of each server that was to write since then: from when on it does.
+    /// Of each server that was to write since then, or to make its part: from when on it does.
     begun: BTreeMap<u32, Time>,
     /// Whether servers have parts of it.
     has_parts: bool,

@@ -1,5 +1,5 @@
-//! The first write to a file on each of its servers, or what gives a new file its size: the server may have to note on its disk that
-//! the file is being written.
+//! The first write to a file on each of its servers, or the call that gives a new file its size: the server may have to note on its
+//! disk that the file is being written.
 
 use pio_layout::View;
 use pio_machine::{Duration, Storage};
@@ -44,7 +44,7 @@ impl Engine<'_> {
 
     /// How long it takes until all servers have begun that are to write to a file.
     pub(super) fn until_begun(&self, file: u32) -> Duration {
-        let last = self.files[file as usize].begun.values().max();
-        last.filter(|last| **last > self.now).map_or(Duration::ZERO, |last| last.since(self.now))
+        let last = self.files[file as usize].begun.values().copied().max().unwrap_or_default();
+        last.since(self.now)
     }
 }
