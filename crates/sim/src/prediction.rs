@@ -75,12 +75,14 @@ pub struct OperationTotal {
     pub time: Duration,
     /// How much of that acknowledgements took.
     pub acknowledging: Duration,
+    /// How much of that the program's own messages took, which are not I/O.
+    pub of_program: Duration,
 }
 
 impl OperationTotal {
     fn nothing(op: Op) -> OperationTotal {
         let time = Duration::ZERO;
-        OperationTotal { op, count: 0, acknowledgements: 0, time, acknowledging: time }
+        OperationTotal { op, count: 0, acknowledgements: 0, time, acknowledging: time, of_program: time }
     }
 
     /// Time, mean of the ranks, seconds.
@@ -100,7 +102,7 @@ impl Prediction {
             [Op::Open, Op::Close, Op::Read, Op::Write, Op::Seek, Op::Metadata, Op::Sync, Op::Communicate]
         {
             let total = self.operation(op);
-            parts.push((op.name(), mean(total.time) - mean(total.acknowledging)));
+            parts.push((op.name(), mean(total.time) - mean(total.acknowledging) - mean(total.of_program)));
         }
         parts.push(("acknowledgement", mean(self.operation(Op::Communicate).acknowledging)));
         parts.push(("as recorded", self.unreplayed_mean.seconds()));
@@ -156,6 +158,13 @@ impl Tally {
         if matches!(op, Op::Read | Op::Write) {
             *self.sizes.entry((op, bytes)).or_insert(0) += 1;
         }
+    }
+
+    /// A message of the program itself, which is not I/O.
+    pub(crate) fn count_of_program(&mut self, call: Call, bytes: u64, time: Duration) {
+        self.count(call, bytes, time);
+        let total = self.totals.entry(call.op()).or_insert_with(|| OperationTotal::nothing(call.op()));
+        total.of_program = total.of_program.saturating_add(time);
     }
 
     /// An event of the trace.

@@ -258,13 +258,13 @@ impl<'a> Engine<'a> {
                 self.write(Event { call: *call, target, ..event });
             }
             What::Meet { call, bytes } => {
-                self.tally.count(*call, *bytes, elapsed);
+                self.tally.count_of_program(*call, *bytes, elapsed);
                 event.operation = 0;
                 let flags = Flags::COLLECTIVE;
                 self.write(Event { call: *call, flags, size: *bytes, result: *bytes as i64, ..event });
             }
             What::Broadcast { root, bytes } => {
-                self.tally.count(Call::MpiBcast, *bytes, elapsed);
+                self.tally.count_of_program(Call::MpiBcast, *bytes, elapsed);
                 let target = Target::Peer { rank: *root };
                 event.operation = 0;
                 let flags = Flags::COLLECTIVE;

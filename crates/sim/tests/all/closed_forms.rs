@@ -1066,6 +1066,21 @@ fn who_spins_in_a_barrier_takes_turns_with_who_computes() {
 }
 
 #[test]
+fn waiting_in_a_barrier_is_no_part_of_the_time_in_io() {
+    let meet = What::Meet { call: Call::MpiBarrier, bytes: 0 };
+    let bcast = What::Broadcast { root: 0, bytes: 1000 };
+    let mut workload = workload(
+        (0..2)
+            .map(|rank| vec![meet.clone(), bcast.clone(), request(rank, Direction::Write, 0, 1000)])
+            .collect(),
+    );
+    workload.programs[1][0].think = Duration::from_picoseconds(50_000_000);
+    let found = predict(&machine(&[]), &workload, Options::default()).unwrap();
+    assert_eq!(found.breakdown(), [("write", found.io_time_mean.seconds())]);
+    assert!(found.operation(Op::Communicate).time.picoseconds() > 50_000_000);
+}
+
+#[test]
 fn who_met_unrecorded_begins_the_next_call_together() {
     let io_time_us = |meets: bool| {
         let step = |think_us: u64, what| Step {
