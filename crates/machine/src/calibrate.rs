@@ -223,7 +223,8 @@ impl Machine {
          calls.askew: what reads of 64 KiB take longer whose memory is 16 bytes further into a page than their place in the file (or,\n\
          where that costs nothing, 8: then it reaches to 16).\n\
          calls.processor-cache: calls of 64 KiB that go through 1 MiB of a file again and again; size: how many they go through,\n\
-         of 1 to 32 MiB, where they take half-way to those that go through 32, and the memory of one.\n\
+         of 1 to 32 MiB, where they take half-way to those that go through 32, and the memory of one; miss: what calls of 512 bytes\n\
+         here and there in those 32 take beyond that.\n\
          calls.after-work: what the first call after 10 ms of going through other memory takes longer than the two right behind it:\n\
          reads, and writes of new pages, of 2 KiB, 64 KiB and 1 MiB from or to one memory.\n\
          calls.write-back: bandwidth: fsync after writes of 256 MiB; the rest is what the kernel says that it does.\n\

@@ -227,6 +227,7 @@ const COSTS: &[Cost] = &[
             if let Some(cache) = &mut machine.calls.processor_cache {
                 factor.rate(&mut cache.read);
                 factor.rate(&mut cache.write);
+                factor.times([&mut cache.read_miss, &mut cache.write_miss]);
             }
         },
     },
@@ -438,6 +439,8 @@ impl Machine {
         if let Some(cache) = &mut calls.processor_cache {
             reads.rate(&mut cache.read);
             writes.rate(&mut cache.write);
+            reads.time(&mut cache.read_miss);
+            writes.time(&mut cache.write_miss);
         }
         if let Some(cold) = &mut calls.cold_reads {
             reads.time(&mut cold.request);

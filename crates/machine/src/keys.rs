@@ -231,7 +231,7 @@ const KEYS: &[(&str, &[&str])] = &[
     ("calls.direct.read", &["call", "bandwidth", "sizes"]),
     ("calls.direct.write", &["call", "bandwidth", "sizes"]),
     ("calls.cold-reads", &["request", "stream", "bandwidth"]),
-    ("calls.processor-cache", &["size", "read", "write"]),
+    ("calls.processor-cache", &["size", "read", "write", "read-miss", "write-miss"]),
     ("calls.write-back", &["background", "limit", "age", "bandwidth"]),
     ("calls.read", &["call", "bandwidth", "sizes"]),
     ("calls.write", &["call", "bandwidth", "sizes"]),

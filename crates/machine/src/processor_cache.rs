@@ -1,7 +1,7 @@
 //! What reads and writes cost that find the pages of their file in the caches of the node's processors.
 
 use crate::error::MachineError;
-use crate::quantity::{Bandwidth, size_text};
+use crate::quantity::{Bandwidth, Duration, size_text};
 use crate::section::Section;
 
 /// The rates of bytes of a file of which a node's processes have read or written little else since. None are slower than what
@@ -14,6 +14,11 @@ pub struct ProcessorCache {
     pub read: Bandwidth,
     /// Of bytes that are written.
     pub write: Bandwidth,
+    /// What a read takes longer that begins where no cache has the file, nor what is before it: a processor foresees only what
+    /// follows on what was.
+    pub read_miss: Duration,
+    /// The same of a write.
+    pub write_miss: Duration,
 }
 
 impl ProcessorCache {
@@ -22,13 +27,19 @@ impl ProcessorCache {
             size: section.size("size", 0..=1 << 40)?,
             read: section.bandwidth("read")?,
             write: section.bandwidth("write")?,
+            read_miss: section.duration_or(Duration::ZERO, "read-miss", "1 ms")?,
+            write_miss: section.duration_or(Duration::ZERO, "write-miss", "1 ms")?,
         };
         section.finish()?;
         Ok(found)
     }
 
     pub(crate) fn text(&self) -> String {
-        let ProcessorCache { size, read, write } = self;
-        format!("{{ size = \"{}\", read = \"{read}\", write = \"{write}\" }}", size_text(*size))
+        let ProcessorCache { size, read, write, read_miss, write_miss } = self;
+        let size = size_text(*size);
+        format!(
+            "{{ size = \"{size}\", read = \"{read}\", write = \"{write}\", read-miss = \"{read_miss}\", \
+             write-miss = \"{write_miss}\" }}"
+        )
     }
 }

@@ -5,15 +5,21 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::{MIDDLE, each, fresh, rate};
+use super::{MIDDLE, each, fresh, rate, time};
 use crate::machine::CallCost;
 use crate::processor_cache::ProcessorCache;
 use crate::spreads::Spreads;
 
 /// Bytes of a file that is gone through again and again: some that each core has room for, and more than most caches have.
 const FOOTPRINTS: [usize; 6] = [1 << 20, 2 << 20, 4 << 20, 8 << 20, 16 << 20, 32 << 20];
+const LARGEST: usize = FOOTPRINTS[FOOTPRINTS.len() - 1];
 /// Bytes that are moved of each, at least.
 const MOVED: u64 = 16 << 20;
+/// Bytes of a call here and there; how far such calls are apart, so that each is in another page, and in other lines of it; and how
+/// many there are: those in the first half of the largest footprint, which is no longer in a cache once it was gone through.
+const SMALL: usize = 512;
+const APART: u64 = 4096 + 9 * 64;
+const SMALL_CALLS: u64 = (LARGEST / 2) as u64 / APART;
 /// Where it takes more than this part of the time with the least footprint, there is nothing to tell.
 const LEAST: f64 = 0.8;
 
@@ -22,6 +28,9 @@ const LEAST: f64 = 0.8;
 pub(super) struct Calls {
     reads: [Vec<f64>; FOOTPRINTS.len()],
     writes: [Vec<f64>; FOOTPRINTS.len()],
+    /// Of reads here and there.
+    read_apart: Vec<f64>,
+    write_apart: Vec<f64>,
 }
 
 impl Calls {
@@ -39,6 +48,14 @@ impl Calls {
             each(places, |index| file.write_all_at(data, place(index)))?;
             writes.push(each(calls, |index| file.write_all_at(data, place(index)))?);
             reads.push(each(calls, |index| file.read_exact_at(data, place(index)))?);
+            if footprint == LARGEST {
+                let small = &mut data[..SMALL];
+                let read = each(SMALL_CALLS, |index| file.read_exact_at(small, index * APART))?;
+                let between = APART / 2;
+                let write = each(SMALL_CALLS, |index| file.write_all_at(small, index * APART + between))?;
+                self.read_apart.push(read);
+                self.write_apart.push(write);
+            }
         }
         Ok(())
     }
@@ -66,11 +83,18 @@ impl Calls {
         spreads.note_runs("calls.processor-cache.read", &all_reads[0]);
         spreads.note_runs("calls.processor-cache.write", &all_writes[0]);
         let beyond = |seconds: f64, cost: &CallCost| rate((seconds - cost.call.seconds()) / MIDDLE as f64);
+        let mut miss = |key: &str, apart: Vec<f64>, cost: &CallCost| {
+            time((spreads.middle(key, apart) - cost.of(SMALL as u64).seconds()).max(0.0))
+        };
+        let read_miss = miss("calls.processor-cache.read-miss", self.read_apart, read);
+        let write_miss = miss("calls.processor-cache.write-miss", self.write_apart, write);
         // The memory of the calls is held, too.
         Some(ProcessorCache {
             size: footprint_half_way(&both)? + MIDDLE as u64,
             read: beyond(reads[0], read),
             write: beyond(writes[0], write),
+            read_miss,
+            write_miss,
         })
     }
 }

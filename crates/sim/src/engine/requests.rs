@@ -8,7 +8,7 @@ use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Event, Flags, HandleId, Target};
 
 use super::pages::{self, PAGE, Pages};
-use super::processor_cache::Touch;
+use super::processor_cache::{FORESEEN, Found, Touch};
 use super::sites::Dealt;
 use super::store_requests;
 use super::{Cargo, Engine, Happening};
@@ -156,20 +156,23 @@ impl Engine<'_> {
         // Where ranks share processors, each mostly gets the one again that it had.
         let processor = rank % self.ranks_per_node % self.machine.nodes.cores;
         let writes = direction == Direction::Write;
+        let makes_pages = transfer.new_bytes > 0;
         // Other work takes room there, and so does memory of the call that it has driven out.
         let part = process.part_cooled(self.now, &self.machine.nodes);
         let driven_out = |bytes: u64| (bytes as f64 * part) as u64;
         let caches = self.processor_caches.entry(process.node).or_default();
         caches.displace(processor, driven_out(costs.size));
-        let held = caches.touch(costs.size, &Touch { processor, file: transfer.file, offset, bytes, writes });
+        let touch = Touch { processor, file: transfer.file, offset, bytes, writes, makes_pages };
+        let Found { bytes: held, unforeseen } = caches.touch(costs.size, &touch);
         caches.displace(processor, driven_out(bytes));
-        let rate = match direction {
-            Direction::Read => costs.read,
-            Direction::Write => costs.write,
+        let (rate, miss) = match direction {
+            Direction::Read => (costs.read, costs.read_miss),
+            Direction::Write => (costs.write, costs.write_miss),
         };
         let of_held = moving.picoseconds() as u128 * u128::from(held) / u128::from(bytes.max(1));
         let saved = Duration::from_picoseconds(of_held as u64).saturating_sub(rate.time_of(held));
-        moving.saturating_sub(saved)
+        let missed = miss.picoseconds() * unforeseen / FORESEEN;
+        moving.saturating_sub(saved).saturating_add(Duration::from_picoseconds(missed))
     }
 
     /// What a write of new pages takes longer because they are in several folios.
