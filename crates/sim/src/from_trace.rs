@@ -197,6 +197,8 @@ struct Reader<'t> {
     used_ns: Vec<u64>,
     /// The same of each rank's last call that is replayed or only names a file: when it ended, and what was used up to then.
     last_noted: Vec<(u64, u64)>,
+    /// How long each rank was without a processor in MPI calls that are replayed, as far as it was not at files there.
+    without_processor: Vec<WithoutProcessor>,
     /// The calls of all ranks together: the step, when it began, and how long after the call before.
     together: Vec<Vec<Arrival>>,
     /// The time that I/O calls of each rank cover: all, and those that are replayed with what they cause.
@@ -205,6 +207,34 @@ struct Reader<'t> {
     last_mpi: Vec<(u64, u64)>,
     /// Handles that MPI-IO calls opened for themselves.
     inner: BTreeSet<HandleId>,
+}
+
+/// How long a rank was without a processor in calls of MPI: an MPI library waits by spinning, or lets others go first, so that
+/// it is one whose turn it is not, unless it waits for a file.
+#[derive(Clone, Copy, Debug, Default)]
+struct WithoutProcessor {
+    in_calls_ns: u64,
+    /// What files took within them.
+    at_files_ns: u64,
+}
+
+impl WithoutProcessor {
+    fn add(&mut self, event: &Event, is_inside: bool, is_replayed: bool) {
+        match (event.layer(), event.used_ns) {
+            (Layer::Posix, _) if is_inside => {
+                self.at_files_ns = self.at_files_ns.saturating_add(event.elapsed_ns)
+            }
+            (Layer::MpiIo | Layer::Message, Some(used_ns)) if is_replayed => {
+                let without_ns = event.elapsed_ns.saturating_sub(used_ns);
+                self.in_calls_ns = self.in_calls_ns.saturating_add(without_ns);
+            }
+            _ => {}
+        }
+    }
+
+    fn waited_ns(self) -> u64 {
+        self.in_calls_ns.saturating_sub(self.at_files_ns)
+    }
 }
 
 impl<'t> Reader<'t> {
@@ -244,6 +274,7 @@ impl<'t> Reader<'t> {
             last_end_ns,
             used_ns,
             last_noted: vec![(0, 0); count],
+            without_processor: vec![WithoutProcessor::default(); count],
             together,
             covered: vec![[Covered::default(); 2]; count],
             last_mpi,
@@ -274,6 +305,7 @@ impl<'t> Reader<'t> {
                 replayed.add(event);
             }
         }
+        self.without_processor[rank].add(event, is_inside, what.is_some());
         if is_inside {
             return;
         }
@@ -432,15 +464,16 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Takes the time out in which each rank waited for a processor. The kernel counted it from MPI_Init to the end; what was
-    /// not processor time between calls since then must make room for it.
+    /// Takes the time out in which each rank waited for a processor. The kernel counted it from MPI_Init to the end; what of it was not
+    /// within calls of MPI that are replayed must have passed between calls, beside processor time and sleeps.
     fn without_waits_for_processors(mut self) -> Workload {
         for wait in ProcessorWait::of(self.tables) {
             let Some(rank) = self.ranks.get(&wait.process.0) else { continue };
             let launched = self.starts[*rank as usize].steps.max(1);
             let Some(program) = self.workload.programs[*rank as usize].get_mut(launched..) else { continue };
             let idle: u128 = program.iter().map(|step| u128::from(step.idle.picoseconds())).sum();
-            let rest = idle.saturating_sub(u128::from(wait.waited_ns) * 1000);
+            let within_ns = self.without_processor[*rank as usize].waited_ns();
+            let rest = idle.saturating_sub(u128::from(wait.waited_ns.saturating_sub(within_ns)) * 1000);
             for step in program.iter_mut().filter(|step| step.idle > Duration::ZERO) {
                 let part = u128::from(step.idle.picoseconds()) * rest / idle;
                 step.idle = Duration::from_picoseconds(part as u64);
@@ -805,6 +838,40 @@ mod tests {
         assert_eq!(waited("process 0: 14000 ns"), [(0, 10_000), (5_000, 11_000)]);
         assert_eq!(waited("process 0: 99000 ns"), [(0, 10_000), (5_000, 0)]);
         assert_eq!(gaps(&[], false), [(10_000, 0), (30_000, 0)]);
+    }
+
+    /// Between two calls of MPI-IO it slept for 300 us; it waited for a processor within them, and in its first for a file.
+    #[test]
+    fn who_waited_for_a_processor_within_calls_slept_between_them() {
+        let idle_us = |waited: &str| {
+            let tables = Tables {
+                processes: vec![process(1_000_000)],
+                files: vec![File { path: "/f".into() }],
+                handles: vec![Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 1 }],
+                notes: vec![(ProcessorWait::NOTE.into(), waited.into())],
+                ..Tables::default()
+            };
+            let event = |call, start_ns, elapsed_ns, operation| Event {
+                handle: Some(HandleId(0)),
+                elapsed_ns,
+                operation,
+                used_ns: Some(10_000),
+                think_ns: 5_000,
+                ..Event::new(call, ProcessId(0), start_ns)
+            };
+            let at_files = Event { used_ns: None, ..event(Call::Open, 60_000, 40_000, 1) };
+            let events = [
+                event(Call::MpiFileOpen, 50_000, 150_000, 1),
+                Event { flags: Flags::PHYSICAL, ..at_files },
+                event(Call::MpiFileClose, 505_000, 110_000, 2),
+            ];
+            let workload = workload_of(tables, &events);
+            workload.programs[0].last().unwrap().idle.picoseconds() / 1_000_000
+        };
+        // Within calls it had no processor for 140 and 100 us, of which files may have taken 40.
+        assert_eq!(idle_us("process 0: 200000 ns"), 300);
+        assert_eq!(idle_us("process 0: 250000 ns"), 250);
+        assert_eq!(idle_us("process 0: 900000 ns"), 0);
     }
 
     #[test]
