@@ -255,13 +255,11 @@ fn predict_with(request: &SweepDefinition, kinds: &[Kind], point: &Point) -> Res
     };
     let strategy = point.strategy.unwrap_or(Strategy::Independent);
     let found = pio_sim::simulate(machine, workload, strategy, &hints, &request.options, None, &mut |_| {})?;
-    let io_time_s = found.io_time_mean.seconds();
-    let bytes = (found.bytes_read + found.bytes_written) as f64;
     Ok(vec![
-        io_time_s,
+        found.io_time_mean.seconds(),
         found.io_time_max.seconds(),
         found.makespan.seconds(),
-        if io_time_s > 0.0 { bytes / io_time_s } else { 0.0 },
+        found.bandwidth_bytes_per_s(),
         found.sizes.values().sum::<u64>() as f64,
     ])
 }
