@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use pio_machine::{Duration, Machine, Switching, parse_size};
 use pio_sim::network::described;
 use pio_sim::network::traffic::{Arrivals, LoadPoint, Pattern, Permutation, Size, Span, Traffic};
@@ -100,6 +100,14 @@ pub(crate) fn run(name: &str, parameters: &[Setting], machine: &Machine, seed: u
             Duration::from_seconds(if wire.cycle.is_some() { 3.0 * unit } else { 5.0 * unit })
         }),
     };
+    let made = traffic.messages_per_s * span.measured.seconds() * f64::from(nodes);
+    ensure!(
+        made >= 1.0,
+        "{name} on {}: {made:.2} messages are made in the time that is measured, {}: expected a longer time (measured), smaller \
+         messages (bytes) or more load",
+        machine.name,
+        span.measured
+    );
     let point =
         traffic.run(&mut network, span, seed).with_context(|| format!("{name} on {}", machine.name))?;
     let share = |bytes_per_s: f64| bytes_per_s / own_share / bandwidth;

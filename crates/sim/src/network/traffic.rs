@@ -280,17 +280,19 @@ impl<'t, N: Network> Run<'t, N> {
         let estimate = measured.means.estimate();
         let missing = measured.made.saturating_sub(measured.arrived);
         let allowed = (UNSTABLE_SHARE * measured.made as f64) as u64 + SLACK * u64::from(count);
+        // Nothing arrives of what is made in that time where nodes are still held by what they made before.
+        let is_empty = measured.latencies.count() == 0;
         let latency = |percent| Duration::from_picoseconds(measured.latencies.percentile(percent));
         LoadPoint {
             offered_bytes_per_s: self.traffic.messages_per_s * self.traffic.mean_bytes() * share,
             accepted_bytes_per_s: measured.arrived_bytes as f64 / seconds / nodes,
-            mean_s: measured.latencies.mean() * 1e-12,
+            mean_s: if is_empty { f64::INFINITY } else { measured.latencies.mean() * 1e-12 },
             half_width_s: estimate.map_or(f64::INFINITY, |estimate| estimate.half_width * 1e-12),
             p50: latency(50.0),
             p99: latency(99.0),
             max: Duration::from_picoseconds(measured.latencies.max()),
             messages: measured.latencies.count(),
-            is_unstable: measured.was_held || measured.awaited > 0 || missing > allowed,
+            is_unstable: measured.was_held || measured.awaited > 0 || missing > allowed || is_empty,
         }
     }
 }
