@@ -243,11 +243,21 @@ fn show(name: &str, JsonFlag { json }: JsonFlag) -> Result<()> {
         let topology = topology(&machine).ok().map(|topology| topology.to_string());
         return json::print(&json::machines::Shown::of(&machine, topology));
     }
-    crate::print(&machine.to_toml(""))
+    // As it stands: its comments say where the numbers are from.
+    crate::print(&text(name)?)
 }
 
 fn topology(machine: &Machine) -> Result<Topology> {
     Ok(Topology::described(&machine.network.topology, machine.network_ends())?)
+}
+
+/// The text of the description that [`find`] finds.
+fn text(name: &str) -> Result<String> {
+    if name == here::NAME {
+        let file = Here::of_folder(Path::new("."))?.file()?;
+        return fs::read_to_string(&file).with_context(|| format!("{}: cannot read", file.display()));
+    }
+    Ok(Machine::find_text(name)?.1)
 }
 
 /// The machine of a name or file, or the current folder's place.

@@ -1,7 +1,7 @@
 //! The descriptions that come with us: `machines/*.toml` and `machines/parallel/*.toml`.
 
+use crate::buffers::Computer;
 use crate::error::MachineError;
-use crate::machine::Machine;
 
 const TEXTS: &[(&str, &str)] = &[
     ("beegfs", include_str!("../../../machines/parallel/beegfs.toml")),
@@ -24,9 +24,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TEXTS.iter().map(|(name, _)| *name)
 }
 
-pub(crate) fn find(name: &str) -> Result<Machine, MachineError> {
+/// The file's name and its text.
+pub(crate) fn text(name: &str) -> Result<(String, String), MachineError> {
     match TEXTS.iter().find(|(known, _)| *known == name) {
-        Some((_, text)) => Machine::parse(&format!("machines/{name}.toml"), text),
+        Some((_, text)) => Ok((format!("machines/{name}.toml"), (*text).to_owned())),
+        None if Computer::cray_ymp()?.name == name => Err(MachineError::Computer { name: name.to_owned() }),
         None => Err(MachineError::UnknownMachine {
             name: name.to_owned(),
             known: names().collect::<Vec<_>>().join(", "),
@@ -37,17 +39,18 @@ pub(crate) fn find(name: &str) -> Result<Machine, MachineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Machine;
 
     #[test]
     fn all_can_be_read_and_are_called_what_their_file_is() {
         for name in names() {
-            assert_eq!(find(name).unwrap().name, name);
+            assert_eq!(Machine::built_in(name).unwrap().name, name);
         }
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_those_known() {
-        let message = find("cray").unwrap_err().to_string();
+        let message = text("cray").unwrap_err().to_string();
         assert_eq!(
             message,
             "no machine 'cray' (a path of a .toml file, or one of: beegfs, burst-buffer, daos, dragonfly-2048, \

@@ -71,6 +71,12 @@ pub enum MachineError {
         /// The allowed range or the known words.
         expected: String,
     },
+    /// It is a computer with buffers, which has no network and no storage.
+    #[error("{name}: a computer with buffers, for pioscope reproduce miller-katz (expected another machine)")]
+    Computer {
+        /// Its name.
+        name: String,
+    },
     /// No description of this name is built in.
     #[error("no machine '{name}' (a path of a .toml file, or one of: {known})")]
     UnknownMachine {

@@ -417,7 +417,8 @@ impl Machine {
     /// # Errors
     /// If there is none: names those there are.
     pub fn built_in(name: &str) -> Result<Machine, MachineError> {
-        built_in::find(name)
+        let (file, text) = built_in::text(name)?;
+        Machine::parse(&file, &text)
     }
 
     /// The names of the descriptions that are built in.
@@ -430,10 +431,19 @@ impl Machine {
     /// # Errors
     /// As [`Machine::built_in`] and [`Machine::load`].
     pub fn find(name_or_path: &str) -> Result<Machine, MachineError> {
+        let (file, text) = Machine::find_text(name_or_path)?;
+        Machine::parse(&file, &text)
+    }
+
+    /// The file of the description that [`Machine::find`] finds, and its text, with the comments that say where numbers are from.
+    ///
+    /// # Errors
+    /// If there is no such description, or it cannot be read.
+    pub fn find_text(name_or_path: &str) -> Result<(String, String), MachineError> {
         if name_or_path.contains('/') || name_or_path.ends_with(".toml") {
-            Machine::load(Path::new(name_or_path))
+            read_file(Path::new(name_or_path))
         } else {
-            Machine::built_in(name_or_path)
+            built_in::text(name_or_path)
         }
     }
 }
