@@ -11,6 +11,9 @@ use pio_trace::{Call, File, Flags, HandleId, ViewId};
 use super::names::Named;
 use crate::error::SimError;
 
+/// Bytes of a call, at most: more than the memory of any node.
+const MOST_BYTES: u64 = 1 << 44;
+
 /// The I/O of a program: files, handles, views, and each rank's calls.
 #[derive(Clone, Debug, Default)]
 pub struct Workload {
@@ -193,10 +196,11 @@ impl Workload {
         ends
     }
 
-    /// Whether all that the programs name is there, so that whoever runs them can take it for granted.
+    /// Whether all that the programs name is there, and calls move no more than they can, so that whoever runs them can take it for
+    /// granted.
     ///
     /// # Errors
-    /// The first step that names a file, a handle or a view that is not there.
+    /// The first step that names a file, a handle or a view that is not there, or moves more than [`MOST_BYTES`].
     pub fn check(&self) -> Result<(), SimError> {
         if self.programs.is_empty() {
             return Err(SimError::NoProcess { workload: self.name.clone() });
@@ -220,6 +224,10 @@ impl Workload {
                     && !is_file(file)
                 {
                     return wrong("file", file.to_string(), format!("one of {} files", self.files.len()));
+                }
+                if step.what.bytes() > MOST_BYTES {
+                    let most = format!("at most {MOST_BYTES}: no node has memory for more");
+                    return wrong("bytes of a call", step.what.bytes().to_string(), most);
                 }
                 let Some((handle, view)) = step.what.names() else { continue };
                 let open =
@@ -250,6 +258,15 @@ impl Workload {
 }
 
 impl What {
+    /// What a call moves.
+    fn bytes(&self) -> u64 {
+        match self {
+            What::Access { positions, .. } => positions.end.saturating_sub(positions.start),
+            What::Request { bytes, .. } | What::Broadcast { bytes, .. } | What::Meet { bytes, .. } => *bytes,
+            _ => 0,
+        }
+    }
+
     /// The handle that a call uses, and its view, if it goes through one.
     fn names(&self) -> Option<(HandleId, Option<ViewId>)> {
         match self {
