@@ -69,8 +69,8 @@ pub(crate) struct Arguments {
     /// Run in the folders themselves: each run overwrites the files that the program writes
     #[arg(long)]
     in_place: bool,
-    /// Begin no further run that would end later than this after the start, such as `10min`; the program as it is and one
-    /// setting run in any case
+    /// Begin no further run that would end later than this after the start, such as `10min`; the program as it is, and one
+    /// setting that is expected to save time, run in any case
     #[arg(long, value_name = "TIME", value_parser = budget, default_value = "10min")]
     budget: Duration,
     /// How many runs at most after that of the program as it is: fewer if no other run is expected to save anything
@@ -211,6 +211,7 @@ fn keep_path(arguments: &Arguments) -> PathBuf {
 
 /// Why a program is best left as it is.
 const IS_NOT_PREDICTED: &str = "nothing is predicted to save more than 2 % of its I/O time";
+const IS_NOT_EXPECTED: &str = "by what it took, nothing is expected to save 1 % of its I/O time";
 const WAS_NOT_MEASURED: &str = "nothing that was tried took at least 2 % less I/O time";
 
 /// Advises by prediction alone.
@@ -263,7 +264,7 @@ fn measure(
         let why = if trials[1..].iter().any(|trial| !trial.runs.is_empty()) {
             WAS_NOT_MEASURED
         } else {
-            IS_NOT_PREDICTED
+            IS_NOT_EXPECTED
         };
         return crate::print(&format!("Leave the program as it is: {why}.\n"));
     };

@@ -63,9 +63,9 @@ pub(crate) struct Arguments {
 /// Hints from the command line.
 #[derive(Debug, Args)]
 pub(crate) struct HintArguments {
-    /// Hints, as key=value,…: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit; with --store
-    /// striping_factor; for romio and predictions of it: romio_cb_read, romio_cb_write, romio_ds_read, romio_ds_write,
-    /// cb_config_list
+    /// Hints, as key=value,…: cb_nodes, cb_buffer_size, ind_rd_buffer_size, ind_wr_buffer_size, striping_unit, pio_describe; where
+    /// files are put on I/O servers striping_factor; for romio and predictions of it: romio_cb_read, romio_cb_write, romio_ds_read,
+    /// romio_ds_write, cb_config_list
     #[arg(long, value_name = "HINTS")]
     hints: Option<String>,
     /// A file of such hints, separated by commas, blanks or new lines; # begins a comment

@@ -22,7 +22,7 @@ Examples:
   pioscope convert run.darshan -o run.pio       (the accesses that DXT traced)
   pioscope convert run.strace -o run.pio        (what strace -f -ttt -T wrote; so for fio, blktrace and CSV)
   pioscope convert dftracer-logs -o run.pio     (a folder that DFTracer or Recorder wrote)
-  pioscope convert .run.pio.4711.spool -o run.pio       (spools left by a killed recorder)")]
+  pioscope convert .run.pio.4711.0.spool -o run.pio     (spools left by a killed recorder)")]
 pub(crate) struct Arguments {
     /// The trace; a log of Darshan, DFTracer, strace, fio or blktrace; a folder of logs of DFTracer, Recorder or fio; a table of calls (CSV); or the folder of spools of a job whose recorder was killed
     trace: PathBuf,

@@ -101,7 +101,6 @@ enum Verb {
     /// List, show and measure machine descriptions
     Machines(machines::Arguments),
     /// Compile, for a package, what record and apply load into programs of an MPI
-    #[command(hide = true)]
     Shims(mpi::Arguments),
     /// Print what a shell needs to complete this command's words
     Completions(commands::CompletionsArguments),

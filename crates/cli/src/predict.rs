@@ -131,6 +131,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 
     let own = own_way::of_trace(trace.tables());
     let strategies = strategies(&arguments.strategy, &workload, Some(own.strategy));
+    tell_apart(&arguments.measured, &measured, &strategies, &hints, &workload)?;
     let options = options(arguments.ranks_per_node);
     let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
     let ran_on: Vec<bool> = machines.iter().map(|asked| Here::ran_on(&trace, &asked.machine)).collect();
@@ -156,7 +157,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let predict = |&strategy: &Strategy| {
             predict(machine, &workload, strategy, &hints, &options, &path_of(strategy))
         };
-        let mut of_machine = strategies.iter().map(predict).collect::<Result<Vec<_>>>()?;
+        let simulated_all = strategies.iter().map(predict).collect::<Result<Vec<_>>>();
+        let mut of_machine = simulated_all.with_context(|| path.display().to_string())?;
         if of_machine.iter().any(|prediction| prediction.crowd.is_some()) {
             tell_of_untold_waits(machine, &workload);
         }
@@ -358,12 +360,23 @@ fn generate(named: &Named, arguments: &Arguments) -> Result<PathBuf> {
     let output = arguments.output.as_deref().unwrap_or(Path::new("."));
     whole_file::check_folder(output)?;
     let path = output.join(format!("{}.pio", named.name));
+    if path.exists() && !is_generated(&path) {
+        bail!(
+            "{}: it is there, and no generated workload: expected another folder (--output)",
+            path.display()
+        );
+    }
     let working = Working::new("writing the workload");
     let workload = named.build(&[], arguments.seed.seed)?;
     pio_sim::workload::write_trace(&workload, &named.notes(arguments.seed.seed), &path)?;
     drop(working);
     note!("wrote {}", path.display());
     Ok(path)
+}
+
+/// Whether a trace is a workload that was generated before: that may be made anew.
+fn is_generated(path: &Path) -> bool {
+    Trace::open(path).is_ok_and(|trace| trace.tables().note(Named::NOTE).is_some())
 }
 
 /// The calls that a trace recorded, ready to be carried out again.
@@ -411,6 +424,49 @@ fn measure<'a>(
         }
     }
     Ok(runs)
+}
+
+/// Refuses runs beside which nothing is predicted, or that were not run as is predicted: what is learned from a pair lasts.
+fn tell_apart(
+    measured: &[Measured],
+    runs: &BTreeMap<(&str, &str), MeasuredRun>,
+    strategies: &[Strategy],
+    hints: &Hints,
+    workload: &Workload,
+) -> Result<()> {
+    for Measured { machine, strategy, trace } in measured {
+        if !strategies.contains(strategy) {
+            bail!("--measured {machine}/{strategy}: the strategy is not among those of --strategy");
+        }
+        let MeasuredRun { run, trace: recorded, .. } = &runs[&(machine.as_str(), strategy.name())];
+        // Without MPI-IO there are no ranks that count, and a run is one of any strategy.
+        if !workload.has_mpi_io() {
+            continue;
+        }
+        let (tables, trace) = (recorded.tables(), trace.display());
+        if run.ranks != workload.ranks() {
+            bail!(
+                "{trace}: a run of {} ranks, expected one of {}, as is predicted",
+                run.ranks,
+                workload.ranks()
+            );
+        }
+        let (under, given) = way_of_run(tables, own_way::of_trace(tables).strategy)
+            .with_context(|| format!("{trace}: how its MPI-IO was carried out"))?;
+        if under != *strategy {
+            bail!(
+                "{trace}: a run under {under}, expected one under {strategy} (--measured {machine}/{under}={trace})"
+            );
+        }
+        if given != *hints {
+            bail!(
+                "{trace}: a run with the hints '{}', expected those of --hints, '{}'",
+                given.to_text(),
+                hints.to_text()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Simulates one combination; its trace goes to `path`.

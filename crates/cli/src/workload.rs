@@ -141,10 +141,13 @@ impl Named {
         Ok(self.entry()?.build(&given, seed)?)
     }
 
+    /// The note of a trace that names the workload.
+    pub(crate) const NOTE: &str = "workload";
+
     /// What was chosen, as notes for a trace.
     pub(crate) fn notes(&self, seed: u64) -> Vec<(String, String)> {
         let mut notes =
-            vec![("workload".to_owned(), self.name.clone()), ("seed".to_owned(), seed.to_string())];
+            vec![(Named::NOTE.to_owned(), self.name.clone()), ("seed".to_owned(), seed.to_string())];
         notes.extend(self.parameters.iter().map(|setting| (setting.name.clone(), setting.value.clone())));
         notes
     }
