@@ -199,14 +199,20 @@ fn note(predictions: &[Prediction]) -> String {
 
 /// What the intervals are, and what their widths rest on.
 fn intervals(predictions: &[Prediction]) -> Vec<String> {
-    let mut notes: Vec<String> = Vec::new();
-    for Prediction { machine, interval, .. } in predictions {
-        let Some(interval) = interval else { continue };
-        let note = format!("On {machine}: {}.", interval.reason);
-        if !notes.contains(&note) {
-            notes.push(note);
+    let mut reasons: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for Prediction { machine, interval, strategy, .. } in predictions {
+        let Some(Interval { reason, .. }) = interval else { continue };
+        match reasons.iter_mut().find(|(on, of, _)| on == machine && of == reason) {
+            Some((_, _, strategies)) => strategies.push(strategy),
+            None => reasons.push((machine, reason, vec![strategy])),
         }
     }
+    let note = |(machine, reason, strategies): &(&str, &str, Vec<&str>)| {
+        let is_of_all = reasons.iter().filter(|(on, ..)| on == machine).count() == 1;
+        let of = if is_of_all { String::new() } else { format!(", {}", strategies.join(", ")) };
+        format!("On {machine}{of}: {reason}.")
+    };
+    let mut notes: Vec<String> = reasons.iter().map(note).collect();
     if !notes.is_empty() {
         notes.insert(
             0,
