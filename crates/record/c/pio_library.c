@@ -50,7 +50,7 @@ struct pio_record *pio_library_begin(const struct pioscope_io *io) {
     int saved = errno;
     struct pioscope_span span;
     pio_used_span_begin(&span);
-    pio_self.library = pio_self.operation = __atomic_add_fetch(&pio_spool.operations, 1, __ATOMIC_RELAXED);
+    pio_self.library = pio_self.operation = pio_new_operation();
     pio_self.library_ranks = 0;
     struct pio_record *record = pio_begin_io_record(io, &span, io->flags);
     errno = saved;

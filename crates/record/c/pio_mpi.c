@@ -134,11 +134,13 @@ static void *find_predefined(void **place, const char *name) {
 #define SERVICE(name) static __typeof__(&pioscope_##name) name;
 SERVICE(io_begin)
 SERVICE(io_end)
+SERVICE(inside_mpi)
 SERVICE(message_begin)
 SERVICE(message_end)
 SERVICE(operation_begin)
 SERVICE(operation_end)
 SERVICE(operation_resume)
+SERVICE(operation_switch)
 SERVICE(define_datatype)
 SERVICE(define_view)
 SERVICE(give_hints)
@@ -153,18 +155,20 @@ __attribute__((constructor)) static void find_services(int count, char **argumen
 #define FIND(name) name = (__typeof__(name))dlsym(RTLD_DEFAULT, "pioscope_" #name)
     FIND(io_begin);
     FIND(io_end);
+    FIND(inside_mpi);
     FIND(message_begin);
     FIND(message_end);
     FIND(operation_begin);
     FIND(operation_end);
     FIND(operation_resume);
+    FIND(operation_switch);
     FIND(define_datatype);
     FIND(define_view);
     FIND(give_hints);
     FIND(set_rank);
     FIND(aborted);
-    present = io_begin && io_end && message_begin && message_end && operation_begin && operation_end && operation_resume &&
-              define_datatype && define_view && give_hints && set_rank && aborted;
+    present = io_begin && io_end && inside_mpi && message_begin && message_end && operation_begin && operation_end &&
+              operation_resume && operation_switch && define_datatype && define_view && give_hints && set_rank && aborted;
 }
 
 /* Sizes ------------------------------------------------------------------------------------------------------------ */
@@ -281,6 +285,94 @@ static void remove_file(struct open_file *gone) {
         }
     pthread_mutex_unlock(&open_files_lock);
     free(gone);
+}
+
+/* Requests --------------------------------------------------------------------------------------------------------- */
+
+/* Requests of nonblocking MPI-IO of which the program does not know yet that they are complete, with the operations that they
+ * stand for: MPICH does the I/O of a collective one in the call that waits for it. Threads find and change places without a
+ * lock, as a request is waited for by one thread at a time. */
+#define REQUESTS 1024u
+#define REQUEST_PROBES 16u
+static struct {
+    uintptr_t request; /* 0: a free place, as no request is */
+    uint64_t operation;
+} requests[REQUESTS];
+
+/* While it is 0, no request is looked for. */
+static uint32_t requests_known;
+
+static uint32_t request_place(uintptr_t request, uint32_t probe) {
+    return (uint32_t)(((uint64_t)request * 0x9e3779b97f4a7c15u >> 40) + probe) % REQUESTS;
+}
+
+/* The place of a request; REQUESTS if it is not known. */
+static uint32_t find_request(uintptr_t request) {
+    for (uint32_t probe = 0; probe < REQUEST_PROBES; probe++) {
+        uint32_t place = request_place(request, probe);
+        if (__atomic_load_n(&requests[place].request, __ATOMIC_ACQUIRE) == request)
+            return place;
+    }
+    return REQUESTS;
+}
+
+/* Where there is no room, what MPI does for the request belongs to no operation of the program. */
+static void remember_request(MPI_Request request, uint64_t operation) {
+    uintptr_t key = (uintptr_t)request;
+    uint32_t known = find_request(key); /* complete, and MPI uses its handle again: nobody has told us */
+    if (known != REQUESTS) {
+        STORE(&requests[known].operation, operation);
+        return;
+    }
+    for (uint32_t probe = 0; probe < REQUEST_PROBES; probe++) {
+        uint32_t place = request_place(key, probe);
+        uintptr_t free_place = 0;
+        if (!__atomic_compare_exchange_n(&requests[place].request, &free_place, key, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            continue;
+        STORE(&requests[place].operation, operation);
+        __atomic_fetch_add(&requests_known, 1, __ATOMIC_RELAXED);
+        return;
+    }
+}
+
+static void forget_request(uintptr_t request) {
+    uint32_t place = find_request(request);
+    if (place == REQUESTS)
+        return;
+    STORE(&requests[place].operation, 0);
+    __atomic_store_n(&requests[place].request, 0, __ATOMIC_RELEASE);
+    __atomic_fetch_sub(&requests_known, 1, __ATOMIC_RELAXED);
+}
+
+/* The operation that a call on these requests goes on with; 0 if there is none, or if it may be any of several. */
+static uint64_t operation_of(int count, const MPI_Request waited_for[]) {
+    uint64_t operation = 0;
+    for (int i = 0; i < count; i++) {
+        uint32_t place = find_request((uintptr_t)waited_for[i]);
+        uint64_t found = place == REQUESTS ? 0 : LOAD(&requests[place].operation);
+        if (found != 0 && operation != 0)
+            return 0;
+        operation |= found;
+    }
+    return operation;
+}
+
+/* Requests of one call, as they were before: those that it found complete are null after it. */
+#define MOST_REMEMBERED 4096
+#define REMEMBER_REQUESTS(count, waited_for)                                                                           \
+    int known_count = LOAD(&requests_known) == 0 || (count) < 0 || (count) > MOST_REMEMBERED ? 0 : (count);            \
+    MPI_Request were[known_count + 1];                                                                                 \
+    uint64_t operation = 0;                                                                                            \
+    if (known_count > 0) {                                                                                             \
+        memcpy(were, waited_for, (size_t)known_count * sizeof were[0]);                                                \
+        operation = operation_of(known_count, were);                                                                   \
+    }
+
+static void forget_completed(int count, const MPI_Request were[], const MPI_Request are[]) {
+    for (int i = 0; i < count; i++)
+        if (were[i] != are[i])
+            forget_request((uintptr_t)were[i]);
 }
 
 /* Hints ------------------------------------------------------------------------------------------------------------ */
@@ -506,8 +598,9 @@ static void *data_begin(const struct open_file *entry, uint32_t call, uint32_t f
         return next_call;                                                                                              \
     uint64_t operation;                                                                                                \
     void *record = data_begin(entry, call, PIO_ASYNC | (flags), position, count, type, &operation);                    \
-    remember;                                                                                                          \
     int error = next_call;                                                                                             \
+    if (error == MPI_SUCCESS && operation != 0)                                                                        \
+        remember;                                                                                                      \
     io_end(record, outcome_of(error, (int64_t)bytes_of(count, type)));                                                 \
     return error;
 
@@ -524,12 +617,14 @@ static void *data_begin(const struct open_file *entry, uint32_t call, uint32_t f
     }
 #define WRAP_STARTING(name, call, flags, buffer_type, count_type)                                                      \
     EXPORT int name(MPI_File file, buffer_type buffer, count_type count, MPI_Datatype type, MPI_Request *request) {    \
-        STARTING_BODY(call, flags, AT_POINTER, , NEXT(name)(file, buffer, count, type, request))                       \
+        STARTING_BODY(call, flags, AT_POINTER, remember_request(*request, operation),                                  \
+                      NEXT(name)(file, buffer, count, type, request))                                                  \
     }
 #define WRAP_STARTING_AT(name, call, flags, buffer_type, count_type)                                                   \
     EXPORT int name(MPI_File file, MPI_Offset offset, buffer_type buffer, count_type count, MPI_Datatype type,         \
                     MPI_Request *request) {                                                                            \
-        STARTING_BODY(call, flags, AT(offset), , NEXT(name)(file, offset, buffer, count, type, request))               \
+        STARTING_BODY(call, flags, AT(offset), remember_request(*request, operation),                                  \
+                      NEXT(name)(file, offset, buffer, count, type, request))                                          \
     }
 #define WRAP_SPLIT(name, call, buffer_type, count_type)                                                                \
     EXPORT int name(MPI_File file, buffer_type buffer, count_type count, MPI_Datatype type) {                          \
@@ -610,10 +705,33 @@ static inline bool messages_matter(void) {
     if (!messages_matter())                                                                                            \
         return next_call;                                                                                              \
     struct pioscope_span span;                                                                                         \
-    message_begin(&span);                                                                                              \
+    uint64_t before = message_begin(&span, 0);                                                                         \
     int error = next_call;                                                                                             \
     int64_t message_bytes = (int64_t)(bytes);                                                                          \
-    message_end(&span, call, peer, (uint64_t)message_bytes, outcome_of(error, message_bytes));                         \
+    message_end(&span, before, call, peer, (uint64_t)message_bytes, outcome_of(error, message_bytes));                 \
+    return error;
+
+/* A call that waits for requests until they are complete. */
+#define WAIT_BODY(call, count, waited_for, next_call)                                                                  \
+    if (!messages_matter())                                                                                            \
+        return next_call;                                                                                              \
+    REMEMBER_REQUESTS(count, waited_for)                                                                               \
+    struct pioscope_span span;                                                                                         \
+    uint64_t before = message_begin(&span, operation);                                                                 \
+    int error = next_call;                                                                                             \
+    message_end(&span, before, call, -1, 0, outcome_of(error, 0));                                                     \
+    forget_completed(known_count, were, waited_for);                                                                   \
+    return error;
+
+/* One that asks for them, or waits for some of them: not recorded, but MPI may do their I/O in it. */
+#define PROGRESS_BODY(count, waited_for, next_call)                                                                    \
+    if (!messages_matter())                                                                                            \
+        return next_call;                                                                                              \
+    REMEMBER_REQUESTS(count, waited_for)                                                                               \
+    uint64_t before = inside_mpi(operation);                                                                           \
+    int error = next_call;                                                                                             \
+    operation_switch(before);                                                                                          \
+    forget_completed(known_count, were, waited_for);                                                                   \
     return error;
 
 static int ranks_of(MPI_Comm comm) {
@@ -747,11 +865,44 @@ WRAP_MESSAGES(_c, MPI_Count, MPI_Aint, sum_of_large)
 #endif
 
 EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
-    MESSAGE_BODY(PIO_CALL_MPI_WAIT, -1, 0, NEXT(MPI_Wait)(request, status))
+    WAIT_BODY(PIO_CALL_MPI_WAIT, 1, request, NEXT(MPI_Wait)(request, status))
 }
 
-EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-    MESSAGE_BODY(PIO_CALL_MPI_WAITALL, -1, 0, NEXT(MPI_Waitall)(count, requests, statuses))
+EXPORT int MPI_Waitall(int count, MPI_Request list[], MPI_Status statuses[]) {
+    WAIT_BODY(PIO_CALL_MPI_WAITALL, count, list, NEXT(MPI_Waitall)(count, list, statuses))
+}
+
+EXPORT int MPI_Waitany(int count, MPI_Request list[], int *index, MPI_Status *status) {
+    PROGRESS_BODY(count, list, NEXT(MPI_Waitany)(count, list, index, status))
+}
+
+EXPORT int MPI_Waitsome(int count, MPI_Request list[], int *done, int indices[], MPI_Status statuses[]) {
+    PROGRESS_BODY(count, list, NEXT(MPI_Waitsome)(count, list, done, indices, statuses))
+}
+
+EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+    PROGRESS_BODY(1, request, NEXT(MPI_Test)(request, flag, status))
+}
+
+EXPORT int MPI_Testall(int count, MPI_Request list[], int *flag, MPI_Status statuses[]) {
+    PROGRESS_BODY(count, list, NEXT(MPI_Testall)(count, list, flag, statuses))
+}
+
+EXPORT int MPI_Testany(int count, MPI_Request list[], int *index, int *flag, MPI_Status *status) {
+    PROGRESS_BODY(count, list, NEXT(MPI_Testany)(count, list, index, flag, status))
+}
+
+EXPORT int MPI_Testsome(int count, MPI_Request list[], int *done, int indices[], MPI_Status statuses[]) {
+    PROGRESS_BODY(count, list, NEXT(MPI_Testsome)(count, list, done, indices, statuses))
+}
+
+EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+    MPI_Request *asked = &request;
+    PROGRESS_BODY(1, asked, NEXT(MPI_Request_get_status)(request, flag, status))
+}
+
+EXPORT int MPI_Request_free(MPI_Request *request) {
+    PROGRESS_BODY(1, request, NEXT(MPI_Request_free)(request))
 }
 
 EXPORT int MPI_Barrier(MPI_Comm comm) {

@@ -13,7 +13,7 @@ EXPORT uint64_t pioscope_operation_begin(void) {
         return 0;
     meet_thread();
     if (pio_self.depth++ == 0)
-        pio_self.operation = __atomic_add_fetch(&pio_spool.operations, 1, __ATOMIC_RELAXED);
+        pio_self.operation = pio_new_operation();
     return pio_self.operation;
 }
 
@@ -63,14 +63,30 @@ EXPORT void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes,
     pioscope_record_request(call, peer, PIO_NO_OFFSET, bytes, start_ns, end_ns, result);
 }
 
-EXPORT void pioscope_message_begin(struct pioscope_span *span) {
+/* The thread's part of pioscope_inside_mpi(). */
+static inline uint64_t go_inside_mpi(uint64_t operation) {
+    uint64_t before = pio_self.operation;
+    pio_self.operation = operation != 0 ? operation : before != 0 ? before : PIO_OPERATION_OF_MPI;
+    return before;
+}
+
+EXPORT uint64_t pioscope_inside_mpi(uint64_t operation) {
+    if (!recording())
+        return 0;
+    meet_thread();
+    return go_inside_mpi(operation);
+}
+
+EXPORT uint64_t pioscope_message_begin(struct pioscope_span *span, uint64_t operation) {
     int saved = errno;
     pio_used_span_begin(span);
     errno = saved;
+    return go_inside_mpi(operation);
 }
 
-EXPORT void pioscope_message_end(const struct pioscope_span *span, uint32_t call, int32_t peer, uint64_t bytes,
-                                 int64_t result) {
+EXPORT void pioscope_message_end(const struct pioscope_span *span, uint64_t before, uint32_t call, int32_t peer,
+                                 uint64_t bytes, int64_t result) {
+    pio_self.operation = before;
     if (!recording())
         return;
     int saved = errno;

@@ -50,9 +50,14 @@ void pioscope_record_message(uint32_t call, int32_t peer, uint64_t bytes, uint64
 void pioscope_record_request(uint32_t call, int32_t server, uint64_t offset, uint64_t bytes, uint64_t start_ns,
                              uint64_t end_ns, int64_t result);
 
-/* A message call around which nothing else is recorded. */
-void pioscope_message_begin(struct pioscope_span *span);
-void pioscope_message_end(const struct pioscope_span *span, uint32_t call, int32_t peer, uint64_t bytes,
+/* Within a call of MPI that is no operation of MPI-IO: what MPI does in it is not the program's own. Where it goes on with an
+ * operation that began earlier, as a wait for its request does, what it does belongs to that, by its id; else (0) to the
+ * operation that the thread is in, or to none of the program's. Returns the one before, for pioscope_operation_switch(). */
+uint64_t pioscope_inside_mpi(uint64_t operation);
+
+/* The same for a message call, which is recorded. Pass begin's result to end. */
+uint64_t pioscope_message_begin(struct pioscope_span *span, uint64_t operation);
+void pioscope_message_end(const struct pioscope_span *span, uint64_t before, uint32_t call, int32_t peer, uint64_t bytes,
                           int64_t result);
 
 /* An MPI-IO call: an operation whose record is visible, as unfinished, from begin on. Pass begin's result to end, with

@@ -40,6 +40,14 @@ struct spool {
 };
 extern struct spool pio_spool;
 
+/* The operation of what MPI does by itself, in calls of the program that are no operations. No record begins it. */
+#define PIO_OPERATION_OF_MPI 1u
+
+/* The id of another operation. */
+static inline uint64_t pio_new_operation(void) {
+    return PIO_OPERATION_OF_MPI + __atomic_add_fetch(&pio_spool.operations, 1, __ATOMIC_RELAXED);
+}
+
 enum { SPOOL_NONE, SPOOL_BUSY, SPOOL_OPEN, SPOOL_FAILED };
 
 /* Creates the spool if there is none yet; false if it cannot be. */

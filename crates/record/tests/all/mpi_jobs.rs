@@ -1,5 +1,6 @@
 //! MPI programs, under the MPI whose `mpicc` is first in the PATH.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -196,6 +197,55 @@ fn physical_writes_belong_to_their_operation() {
     assert_eq!(bytes_by_call.get("MPI_File_write_all"), Some(&all));
     assert_eq!(bytes_by_call.get("MPI_File_write_at_all"), Some(&all));
     assert_eq!(bytes_by_call.get("MPI_File_write_at"), Some(&(4 * RANKS)));
+}
+
+/// MPICH does the I/O of a nonblocking collective operation in the call that waits for it: that counted as the program's own,
+/// and each byte twice.
+#[test]
+fn what_mpi_does_in_a_wait_belongs_to_the_operation() {
+    const BLOCK: u64 = 1 << 20;
+    let Some(job) = recorded("iall", 2) else { return };
+    for rank in 0..2 {
+        let operations = job.of_rank(rank, Layer::MpiIo);
+        let moved: Vec<&Event> =
+            operations.into_iter().filter(|e| matches!(e.op(), Op::Read | Op::Write)).collect();
+        assert_eq!(moved.len(), 14);
+        assert!(moved.iter().all(|e| !e.is_physical() && e.transferred() == BLOCK));
+        let names: HashSet<u64> = moved.iter().map(|e| e.operation).collect();
+        assert_eq!(names.len(), 14);
+        // Both were waited for at once: it is not known for which one a write was.
+        let not_known: HashSet<u64> = moved[9..11].iter().map(|e| e.operation).collect();
+        let posix = job.of_rank(rank, Layer::Posix);
+        let below = posix.iter().filter(|e| matches!(e.op(), Op::Read | Op::Write) && is_on_file(&job, e));
+        for event in below {
+            assert!(event.is_physical() && event.operation != 0, "{event:?}");
+            let cause = moved.iter().find(|e| e.operation == event.operation);
+            let Some(cause) = cause else { continue };
+            assert!(!not_known.contains(&event.operation) || event.flags.contains(Flags::ASYNC));
+            assert_eq!(cause.op(), event.op());
+            assert!(event.end_ns() > cause.start_ns);
+        }
+        let messages = job.of_rank(rank, Layer::Message);
+        assert!(messages.iter().all(|e| !e.is_physical() && e.operation == 0), "they are the program's");
+    }
+    let below = |op, is_known: bool| -> u64 {
+        let is_below = |e: &&Event| e.layer() == Layer::Posix && e.op() == op;
+        let is_cause = |e: &Event, of: &Event| {
+            e.layer() == Layer::MpiIo && e.process == of.process && e.operation == of.operation
+        };
+        let events = job.on("/file.dat").into_iter().filter(is_below);
+        let of = events.filter(|e| job.events.iter().any(|cause| is_cause(cause, e)) == is_known);
+        of.map(Event::transferred).sum()
+    };
+    let writes = [below(Op::Write, true), below(Op::Write, false)];
+    assert_eq!(writes.iter().sum::<u64>(), 2 * 12 * BLOCK);
+    assert!(writes[0] >= 2 * 10 * BLOCK, "{writes:?}");
+    assert_eq!([below(Op::Read, true), below(Op::Read, false)], [2 * 2 * BLOCK, 0]);
+}
+
+fn is_on_file(job: &Job, event: &Event) -> bool {
+    let file = job.trace.tables().file_of_event(event);
+    file.is_some_and(|file| file.path.ends_with("/file.dat"))
 }
 
 #[test]

@@ -42,9 +42,9 @@ static void message(uint32_t call, void (*inside)(void)) {
     SERVICE(message_begin);
     SERVICE(message_end);
     struct pioscope_span span;
-    message_begin(&span);
+    uint64_t before = message_begin(&span, 0);
     inside();
-    message_end(&span, call, -1, 0, 0);
+    message_end(&span, before, call, -1, 0, 0);
 }
 
 static void *begin(uint32_t call) {
