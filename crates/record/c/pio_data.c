@@ -37,6 +37,35 @@ EXPORT ssize_t write(int fd, const void *buffer, size_t count) {
     DATA_BODY(PIO_CALL_WRITE, PIO_NO_OFFSET, count, NEXT(write)(fd, buffer, count))
 }
 
+/* A write at an offset: Linux writes at the end of a file that was opened to append, whatever the offset is (pwrite(2), BUGS). So does
+ * a call that `appends`. */
+#define WRITE_AT_BODY(call, offset, appends, size, next_call)                                                          \
+    if (!tracked(fd))                                                                                                  \
+        return next_call;                                                                                              \
+    struct pioscope_span span;                                                                                         \
+    pio_span_begin(&span);                                                                                             \
+    ssize_t result = next_call;                                                                                        \
+    if (UNLIKELY(appends))                                                                                             \
+        pio_finish_appended(&span, call, fd, 0, size, result);                                                         \
+    else                                                                                                               \
+        pio_finish_data(&span, call, fd, (uint64_t)(offset), size, result);                                            \
+    return result;
+
+static inline bool appends(int fd) {
+    return LOAD(&pio_descriptors[fd]) == APPENDS;
+}
+
+#ifndef RWF_NOAPPEND
+#define RWF_NOAPPEND 0x20 /* since Linux 6.9 */
+#endif
+
+/* With its flags. A call at the position (offset -1) moves that to the end, where it must be asked for from then on. */
+static bool appends_by(int fd, int flags, off64_t offset) {
+    if ((flags & RWF_APPEND) && offset == -1 && LOAD(&pio_descriptors[fd]) == TRACKED)
+        pio_set_descriptor(fd, EXACT);
+    return flags & RWF_APPEND || (!(flags & RWF_NOAPPEND) && appends(fd));
+}
+
 #define HOOK_PREAD(name, offset_type)                                                                                  \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, void *buffer, size_t count, offset_type offset) {                                      \
@@ -50,23 +79,37 @@ EXPORT ssize_t write(int fd, const void *buffer, size_t count) {
 #define HOOK_PWRITE(name, offset_type)                                                                                 \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const void *buffer, size_t count, offset_type offset) {                                \
-        DATA_BODY(PIO_CALL_PWRITE, offset, count, NEXT(name)(fd, buffer, count, offset))                               \
+        WRITE_AT_BODY(PIO_CALL_PWRITE, offset, appends(fd), count, NEXT(name)(fd, buffer, count, offset))              \
     }
 #define HOOK_VECTOR(name, number)                                                                                      \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const struct iovec *vector, int count) {                                               \
         DATA_BODY(number, PIO_NO_OFFSET, vector_bytes(vector, count, result), NEXT(name)(fd, vector, count))           \
     }
-#define HOOK_VECTOR_AT(name, number, offset_type)                                                                      \
+#define HOOK_PREADV(name, offset_type)                                                                                 \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset) {                           \
-        DATA_BODY(number, offset, vector_bytes(vector, count, result), NEXT(name)(fd, vector, count, offset))          \
+        DATA_BODY(PIO_CALL_PREADV, offset, vector_bytes(vector, count, result),                                        \
+                  NEXT(name)(fd, vector, count, offset))                                                               \
+    }
+#define HOOK_PWRITEV(name, offset_type)                                                                                \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset) {                           \
+        WRITE_AT_BODY(PIO_CALL_PWRITEV, offset, appends(fd), vector_bytes(vector, count, result),                      \
+                      NEXT(name)(fd, vector, count, offset))                                                           \
     }
 /* Offset -1 means the descriptor's own position, which is what PIO_NO_OFFSET says. */
-#define HOOK_VECTOR_AT_2(name, number, offset_type)                                                                    \
+#define HOOK_PREADV_2(name, offset_type)                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset, int flags) {                \
-        DATA_BODY(number, offset, vector_bytes(vector, count, result), NEXT(name)(fd, vector, count, offset, flags))   \
+        DATA_BODY(PIO_CALL_PREADV, offset, vector_bytes(vector, count, result),                                        \
+                  NEXT(name)(fd, vector, count, offset, flags))                                                        \
+    }
+#define HOOK_PWRITEV_2(name, offset_type)                                                                              \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset, int flags) {                \
+        WRITE_AT_BODY(PIO_CALL_PWRITEV, offset, appends_by(fd, flags, offset), vector_bytes(vector, count, result),    \
+                      NEXT(name)(fd, vector, count, offset, flags))                                                    \
     }
 
 HOOK_PREAD(pread, off_t)
@@ -77,14 +120,14 @@ HOOK_PWRITE(pwrite, off_t)
 HOOK_PWRITE(pwrite64, off64_t)
 HOOK_VECTOR(readv, PIO_CALL_READV)
 HOOK_VECTOR(writev, PIO_CALL_WRITEV)
-HOOK_VECTOR_AT(preadv, PIO_CALL_PREADV, off_t)
-HOOK_VECTOR_AT(preadv64, PIO_CALL_PREADV, off64_t)
-HOOK_VECTOR_AT(pwritev, PIO_CALL_PWRITEV, off_t)
-HOOK_VECTOR_AT(pwritev64, PIO_CALL_PWRITEV, off64_t)
-HOOK_VECTOR_AT_2(preadv2, PIO_CALL_PREADV, off_t)
-HOOK_VECTOR_AT_2(preadv64v2, PIO_CALL_PREADV, off64_t)
-HOOK_VECTOR_AT_2(pwritev2, PIO_CALL_PWRITEV, off_t)
-HOOK_VECTOR_AT_2(pwritev64v2, PIO_CALL_PWRITEV, off64_t)
+HOOK_PREADV(preadv, off_t)
+HOOK_PREADV(preadv64, off64_t)
+HOOK_PWRITEV(pwritev, off_t)
+HOOK_PWRITEV(pwritev64, off64_t)
+HOOK_PREADV_2(preadv2, off_t)
+HOOK_PREADV_2(preadv64v2, off64_t)
+HOOK_PWRITEV_2(pwritev2, off_t)
+HOOK_PWRITEV_2(pwritev64v2, off64_t)
 
 /* A copy inside the kernel is a read of one file and a write of the other, either of which may be no file. Each gets
  * half of the time: the kernel does not say more. */
@@ -103,7 +146,7 @@ static void finish_copy(const struct pioscope_span *span, int from, uint64_t fro
         count = (size_t)result; /* programs ask for "all there is" by absurd counts */
     for (int i = 0; i < 2; i++) {
         if (tracked(side[i].fd)) {
-            if (side[i].offset == PIO_NO_OFFSET && result >= 0 && LOAD(&pio_descriptors[side[i].fd]) == EXACT)
+            if (side[i].offset == PIO_NO_OFFSET && result >= 0 && LOAD(&pio_descriptors[side[i].fd]) >= EXACT)
                 side[i].offset = (uint64_t)(KERNEL(SYS_lseek, side[i].fd, 0, SEEK_CUR) - result);
             record_call(&part, part.start_ns + half_ns,
                         (struct outcome){side[i].call, 0, side[i].fd, side[i].offset, count,

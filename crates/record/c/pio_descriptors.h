@@ -13,7 +13,8 @@ enum {
     UNKNOWN, /* never seen, or closed: looked at when first used */
     IGNORED, /* no regular file, or none of the job's */
     TRACKED,
-    EXACT /* tracked, and its position may move without our seeing it (shared with a process, or appending): asked for */
+    EXACT, /* tracked, and its position may move without our seeing it (shared with a process): asked for */
+    APPENDS /* the same, and what is written goes to the end of the file, whatever the position or the call says */
 };
 
 extern unsigned char pio_descriptors[DESCRIPTORS];

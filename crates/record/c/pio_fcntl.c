@@ -53,9 +53,13 @@ EXPORT int dup3(int fd, int copy_to, int flags) {
         va_start(arguments, command);                                                                                  \
         long argument = va_arg(arguments, long);                                                                       \
         va_end(arguments);                                                                                             \
-        /* From now on, writes go wherever the end is. */                                                              \
-        if (command == F_SETFL && (argument & O_APPEND) && recording() && is_owner() && tracked(fd))                   \
-            pio_set_descriptor(fd, EXACT);                                                                             \
+        /* From now on, writes go wherever the end is, or no longer do. */                                             \
+        if (command == F_SETFL && recording() && is_owner() && tracked(fd)) {                                          \
+            if (argument & O_APPEND)                                                                                   \
+                pio_set_descriptor(fd, APPENDS);                                                                       \
+            else if (LOAD(&pio_descriptors[fd]) == APPENDS)                                                            \
+                pio_set_descriptor(fd, EXACT);                                                                         \
+        }                                                                                                              \
         if (is_lock(command) && tracked(fd))                                                                           \
             LOCK_BODY(fd, NEXT(name)(fd, command, argument), (const struct flock *)argument)                           \
         if (command != F_DUPFD && command != F_DUPFD_CLOEXEC)                                                          \

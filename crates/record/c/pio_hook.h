@@ -26,6 +26,10 @@ void pio_finish_simple(const struct pioscope_span *span, uint32_t call, int fd, 
 void pio_finish_data(const struct pioscope_span *span, uint32_t call, int fd, uint64_t offset, uint64_t size,
                      int64_t result);
 
+/* The same of a write at the end of the file, of which `pending` bytes are still in a stream's buffer. */
+void pio_finish_appended(const struct pioscope_span *span, uint32_t call, int fd, size_t pending, uint64_t size,
+                         int64_t result);
+
 /* After a call on a name that opened nothing. A result of -1 stands for errno. */
 void pio_finish_name(const struct pioscope_span *span, uint32_t call, uint32_t flags, int folder, const char *name,
                      uint64_t size, int64_t result);

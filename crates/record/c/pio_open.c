@@ -36,7 +36,9 @@ __attribute__((noinline)) void pio_finish_open(const struct pioscope_span *span,
         size_t length = pio_path_of_descriptor(fd, path, &device);
         pio_set_descriptor(fd, length == 0 ? IGNORED : TRACKED);
         if (length > 0) {
-            if ((flags & O_APPEND) || LOAD(&pio_spool.thinning) != 0)
+            if (flags & O_APPEND)
+                pio_set_descriptor(fd, APPENDS);
+            else if (LOAD(&pio_spool.thinning) != 0)
                 pio_set_descriptor(fd, EXACT);
             uint64_t place = pio_tell_device(device, fd) << PIO_DEVICE_SHIFT | (pio_is_cold(fd, flags) ? PIO_COLD : 0) |
                              (flags & O_TRUNC ? PIO_TRUNCATE : 0);

@@ -152,6 +152,16 @@ static void remember_stream(FILE *stream, int fd, uint64_t position) {
     known->position = LIKELY(LOAD(&pio_descriptors[fd]) == TRACKED) ? position : PIO_NO_OFFSET;
 }
 
+/* Whether what is written to a stream goes to the end of its file, wherever the stream stands. */
+static inline bool appends(int fd) {
+    return UNLIKELY(LOAD(&pio_descriptors[fd]) == APPENDS);
+}
+
+/* What was written to a stream and is still in its buffer. */
+static size_t pending_bytes(const FILE *stream) {
+    return stream->_IO_write_ptr > stream->_IO_write_base ? (size_t)(stream->_IO_write_ptr - stream->_IO_write_base) : 0;
+}
+
 /* Bytes that the pointers have gone on by since the last call that was recorded, with `more` of the call in which they
  * are noticed. */
 static __attribute__((noinline)) void record_macros(const struct known_stream *known, FILE *stream, int fd,
@@ -172,7 +182,10 @@ static __attribute__((noinline)) void record_macros(const struct known_stream *k
     struct pioscope_span span;
     pio_span_begin(&span);
     remember_stream(stream, fd, from == PIO_NO_OFFSET ? from : from + bytes);
-    pio_finish_simple(&span, writes ? PIO_CALL_FWRITE : PIO_CALL_FREAD, fd, from, bytes, (int64_t)bytes);
+    if (writes && appends(fd))
+        pio_finish_appended(&span, PIO_CALL_FWRITE, fd, pending_bytes(stream), bytes, (int64_t)bytes);
+    else
+        pio_finish_simple(&span, writes ? PIO_CALL_FWRITE : PIO_CALL_FREAD, fd, from, bytes, (int64_t)bytes);
 }
 
 /* The position of a stream, as the program sees it. */
@@ -217,7 +230,10 @@ EXPORT int fclose(FILE *stream) {
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
     bool held = hold(stream);                                                                                          \
-    uint64_t position = stream_position(stream, fd);                                                                   \
+    bool at_end = (call) == PIO_CALL_FWRITE && appends(fd);                                                            \
+    if (at_end)                                                                                                        \
+        catch_up(stream, fd);                                                                                          \
+    uint64_t position = at_end ? 0 : stream_position(stream, fd);                                                      \
     struct pioscope_span span;                                                                                         \
     pio_span_begin(&span);                                                                                             \
     type result = next_call;                                                                                           \
@@ -226,7 +242,10 @@ EXPORT int fclose(FILE *stream) {
         remember_stream(stream, fd, position + (uint64_t)bytes);                                                       \
     else                                                                                                               \
         forget_stream(stream);                                                                                         \
-    pio_finish_simple(&span, call, fd, position, (uint64_t)(size), bytes);                                             \
+    if (at_end)                                                                                                        \
+        pio_finish_appended(&span, call, fd, pending_bytes(stream), (uint64_t)(size), bytes);                          \
+    else                                                                                                               \
+        pio_finish_simple(&span, call, fd, position, (uint64_t)(size), bytes);                                         \
     if (UNLIKELY(held))                                                                                                \
         funlockfile(stream);                                                                                           \
     return result;

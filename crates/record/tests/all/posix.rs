@@ -248,6 +248,55 @@ fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
     assert_eq!(job.events.iter().filter(|e| e.transferred() == 88).count(), 1);
 }
 
+/// Linux appends by pwrite, too, and a stream that was opened to append writes at the end wherever it stands.
+#[test]
+fn what_is_appended_is_at_the_end() {
+    let folder = folder();
+    let program = compile("cc", "appends", folder.path(), &["-O2"]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!(
+        extents(&job.on("/opened"), Op::Write),
+        [
+            ("pwrite", 0, 1000, 1000),
+            ("pwrite", 1000, 1000, 1000),
+            ("pwritev", 2000, 300, 300),
+            ("pwrite", 2300, 10, 10),
+            ("pwrite", 5, 20, 20),
+            ("pwrite", 2310, 30, 30)
+        ]
+    );
+    assert_eq!(
+        extents(&job.on("/told"), Op::Write),
+        [
+            ("pwritev", 0, 300, 300),
+            ("pwritev", 300, 300, 300),
+            ("pwritev", 600, 300, 300),
+            ("pwritev", 10, 300, 300),
+            ("pwritev", 900, 300, 300),
+            ("write", 1200, 50, 50)
+        ]
+    );
+    let stream = extents(&job.on("/stream"), Op::Write);
+    let expected: Vec<_> = (0..3)
+        .flat_map(|round| {
+            let at = 5000 + round * 20_000;
+            [("fwrite", at, 19_990, 19_990), ("fwrite", at + 19_990, 10, 10)]
+        })
+        .collect();
+    assert_eq!(stream[0], ("fwrite", 0, 5000, 5000));
+    assert_eq!(stream[1..], expected);
+    assert!(extents(&job.on("/stream"), Op::Read).iter().all(|read| *read == ("fread", 0, 16, 16)));
+    // However many calls the macros are told as, they follow each other without a gap.
+    let mut next = 0;
+    for (_, offset, _, bytes) in extents(&job.on("/characters"), Op::Write) {
+        assert_eq!(offset, next);
+        next += bytes as u64;
+    }
+    assert_eq!(next, 20 + 10 + 6000 + 2);
+}
+
 #[test]
 fn locks_are_recorded_with_their_range_and_wait() {
     let folder = folder();
