@@ -6,8 +6,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* In a forked child, whose records are not its parent's. */
-void pio_forget_waiting(void);
+/* In a forked child: what is in flight is its parent's. */
+void pio_forget_controls(void);
 
 #pragma GCC visibility pop
 

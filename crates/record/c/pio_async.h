@@ -1,4 +1,4 @@
-/* Operations in flight: submitted, and not yet known to be complete; for libaio and io_uring.
+/* Operations in flight: submitted, and not yet known to be complete; for POSIX asynchronous I/O, libaio and io_uring.
  *
  * The record of an operation is written when it is submitted, as unfinished, and gets its time and result when its
  * completion is seen: a process that is killed in between leaves it so. */

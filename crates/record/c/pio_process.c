@@ -81,7 +81,7 @@ __attribute__((noinline)) bool pio_start(void) {
             /* A forked child: the spool, the descriptors' states and this thread's chunk are the parent's. */
             pio_forget_spool();
             pio_forget_descriptors();
-            pio_forget_waiting();
+            pio_forget_controls();
             pio_forget_faults();
             pio_forget_names();
             pio_forget_devices();

@@ -163,6 +163,7 @@ static unsigned kind_of(uint32_t call) {
     case PIO_CALL_READV:
     case PIO_CALL_PREADV:
     case PIO_CALL_FREAD:
+    case PIO_CALL_AIO_READ:
     case PIO_CALL_LIBAIO_READ:
     case PIO_CALL_IO_URING_READ:
         return 0;
@@ -171,6 +172,7 @@ static unsigned kind_of(uint32_t call) {
     case PIO_CALL_WRITEV:
     case PIO_CALL_PWRITEV:
     case PIO_CALL_FWRITE:
+    case PIO_CALL_AIO_WRITE:
     case PIO_CALL_LIBAIO_WRITE:
     case PIO_CALL_IO_URING_WRITE:
         return 1;

@@ -1,4 +1,4 @@
-//! libaio and io_uring: every operation from submission to completion, and what cannot be followed is named.
+//! POSIX asynchronous I/O, libaio and io_uring: every operation from submission to completion, and what cannot be followed is named.
 
 use std::path::Path;
 use std::process::Command;
@@ -63,6 +63,40 @@ fn libaio_is_recorded_from_submission_to_completion() {
     assert_eq!(extent(&reads[201]), (Target::Extent { offset: 1 << 40 }, 4096, 0));
     // Sixteen are submitted by one call: all are in flight before it returns.
     assert!(reads[1].start_ns < reads[0].end_ns() && reads[0].flags.contains(Flags::ASYNC));
+}
+
+/// Operations ended at their submission: what took 20 ms was over in microseconds.
+#[test]
+fn posix_aio_is_recorded_from_submission_until_it_is_seen_complete() {
+    const REST_NS: u64 = 20_000_000;
+    let folder = folder();
+    let program = compile("cc", "aio", folder.path(), &["-O1", "-lrt"]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let file = job.on("/file");
+    let is_moved = |e: &&&Event| matches!(e.call, Call::AioRead | Call::AioWrite);
+    let moved: Vec<&Event> = file.iter().filter(is_moved).copied().collect();
+    assert!(moved.iter().all(|e| e.flags.contains(Flags::ASYNC)));
+    let whole = 4096;
+    let results: Vec<i64> = moved.iter().map(|e| e.result).collect();
+    let failed = [libc::EFAULT, libc::EINVAL].map(|error| -i64::from(error));
+    assert_eq!(results, [&[whole; 6][..], &[3096], &failed, &[0]].concat());
+    let rests: Vec<u64> = moved.iter().map(|e| e.elapsed_ns / REST_NS).collect();
+    // By what asks first; the list that is waited for takes what it takes.
+    for (index, least) in [(0, 1), (1, 1), (2, 5), (5, 1), (6, 1), (7, 1)] {
+        assert!(rests[index] >= least, "{index}: {rests:?}");
+    }
+    // What it does after it knows is no part of it.
+    for pair in [[0, 1], [1, 2], [3, 5], [4, 5]] {
+        let [before, after] = pair.map(|index| moved[index]);
+        assert!(before.end_ns() + REST_NS <= after.start_ns + REST_NS / 20, "{before:?} {after:?}");
+    }
+    let unfinished: Vec<bool> = moved.iter().map(|e| e.flags.contains(Flags::UNFINISHED)).collect();
+    assert_eq!(unfinished.iter().position(|it| *it), Some(9));
+    assert_eq!(job.outcome.summary.unfinished, 1);
+    let sync = file.iter().find(|e| e.call == Call::Fsync).expect("a sync");
+    assert!(sync.flags.contains(Flags::ASYNC) && sync.elapsed_ns >= REST_NS && sync.result == 0);
 }
 
 /// Programs that were linked long ago call io_getevents with one argument less: they ended in the wrong function.
