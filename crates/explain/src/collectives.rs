@@ -9,7 +9,8 @@
 //!   the library's time would send the reader the wrong way.
 //! - *library*: the rest: exchange, copies, waiting for messages.
 //!
-//! A call that is not collective waits for no rank: what it does at the files is *files*, the rest *library*.
+//! A call that is not collective waits for no rank, nor does a collective one of a communicator of one (`MPI_COMM_SELF`):
+//! what it does at the files is *files*, the rest *library*.
 //!
 //! Which calls of different ranks are one: the k-th collective call through the handles that one collective open gave.
 //! Where ranks are missing, or their calls do not match, the parts are *not known*. Clocks of different hosts are as exact
@@ -18,6 +19,7 @@
 //! One pass, in order of start: when the last rank comes, all that began before is known. A call is kept until its ranks
 //! have all come and left; memory does not grow with the number of calls.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, VecDeque};
 
 use pio_trace::{BlockEvents, Call, Event, Flags, Layer, Op, ProcessId, Splits, Tables, Trace, TraceError};
@@ -43,7 +45,7 @@ pub struct TimeSplit {
     pub library_ns: u64,
     /// At the files: of a collective call the time in which any of its ranks was.
     pub files_ns: u64,
-    /// Of collective calls whose ranks are not all in the trace: it is not known which part is what.
+    /// Of collective calls of which it is not known which part is what ([`NotKnown`]).
     pub unknown_ns: u64,
 }
 
@@ -65,6 +67,18 @@ impl TimeSplit {
     }
 }
 
+/// Why it is not known where the time of a collective call went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotKnown {
+    /// The trace lacks calls of some of its ranks.
+    Lacking,
+    /// Ranks made different calls, or a file was opened by more of them at once than its communicator has: which calls are
+    /// one cannot be told.
+    Unmatched,
+    /// The trace does not say which ranks opened a file together.
+    Opens,
+}
+
 /// Where the time of all calls of MPI-IO went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MpiIoTime {
@@ -73,6 +87,8 @@ pub struct MpiIoTime {
     /// Whether the trace says what MPI-IO did at the files. It does not where they are on Pioscope's servers, or where a
     /// filter left those calls out.
     pub files_seen: bool,
+    /// Why most of what is not known is not; none if all is known.
+    pub not_known: Option<NotKnown>,
 }
 
 impl MpiIoTime {
@@ -344,8 +360,8 @@ struct Group {
     /// Number of the first of `pending`.
     first: u64,
     pending: VecDeque<Instance>,
-    /// Ranks made different calls, or too many alone.
-    broken: bool,
+    /// Why its calls cannot be told apart; none as long as they can.
+    broken: Option<NotKnown>,
 }
 
 /// A call of MPI-IO that is under way in a process.
@@ -385,6 +401,7 @@ pub(crate) struct Collectives {
     /// Whether handles say which ranks opened together: logs of other tools do not.
     opens_are_known: bool,
     sums: [TimeSplit; Op::ALL.len()],
+    unknown: Unknown,
     /// Collective calls that all ranks came to.
     pub(crate) instances: u64,
     /// Calls of ranks that have a split in the exports.
@@ -415,10 +432,16 @@ impl Collectives {
             handles.push((group, 0));
         }
         for (group, seen) in groups.iter_mut().zip(seen) {
-            group.broken = seen != group.ranks;
+            group.broken = match seen.cmp(&group.ranks) {
+                Ordering::Less => Some(NotKnown::Lacking),
+                Ordering::Equal => None,
+                // Jobs that open the same file at the same time.
+                Ordering::Greater => Some(NotKnown::Unmatched),
+            };
         }
         let ranked = tables.processes.iter().filter(|process| process.rank.is_some()).count();
-        let opens_are_known = !groups.is_empty() || ranked < 2;
+        // What we record says it of every open, and of those of a communicator of one that nobody else took part.
+        let opens_are_known = !groups.is_empty() || ranked < 2 || tables.note("imported from").is_none();
         Collectives {
             processes: vec![Process::default(); tables.processes.len()],
             groups,
@@ -427,6 +450,7 @@ impl Collectives {
             thinned: is_thinned(&tables.notes),
             opens_are_known,
             sums: [TimeSplit::default(); Op::ALL.len()],
+            unknown: Unknown::default(),
             instances: 0,
             numbered: 0,
             settled: Vec::new(),
@@ -483,7 +507,11 @@ impl Collectives {
             }
         }
         for group in &mut self.groups {
+            let why = group.broken.unwrap_or(NotKnown::Lacking);
             for instance in &std::mem::take(&mut group.pending) {
+                if !instance.complete {
+                    instance.members.iter().for_each(|member| self.unknown.add(why, member));
+                }
                 retire(instance, &mut self.sums, &mut self.settled);
             }
         }
@@ -492,7 +520,7 @@ impl Collectives {
     /// Where the time went.
     pub(crate) fn time(&self) -> MpiIoTime {
         let operations = Op::ALL.into_iter().zip(self.sums).filter(|(_, split)| split.calls > 0).collect();
-        MpiIoTime { operations, files_seen: self.files_seen }
+        MpiIoTime { operations, files_seen: self.files_seen, not_known: self.unknown.most() }
     }
 
     /// What others wait for each process that made them wait.
@@ -549,6 +577,7 @@ impl Collectives {
                 UnderWay::Together { group: *group, call: std::mem::replace(next, *next + 1) }
             }
             _ if waits && !self.opens_are_known => {
+                self.unknown.add(NotKnown::Opens, &member);
                 settle(sums, settled, member.not_known());
                 return;
             }
@@ -569,9 +598,12 @@ impl Collectives {
         let group = &mut self.groups[group as usize];
         let (sums, settled) = (&mut self.sums, &mut self.settled);
         let index = number.checked_sub(group.first).map(|index| index as usize);
-        let Some(index) = index.filter(|index| *index < MOST_PENDING && !group.broken && !self.thinned)
-        else {
-            group.broken = true;
+        if self.thinned {
+            group.broken = Some(NotKnown::Lacking);
+        }
+        let Some(index) = index.filter(|index| *index < MOST_PENDING && group.broken.is_none()) else {
+            let why = *group.broken.get_or_insert(NotKnown::Unmatched);
+            self.unknown.add(why, &member);
             settle(sums, settled, member.not_known());
             return;
         };
@@ -580,7 +612,8 @@ impl Collectives {
         }
         let instance = &mut group.pending[index];
         if instance.call != call || instance.members.iter().any(|other| other.process == member.process) {
-            group.broken = true;
+            group.broken = Some(NotKnown::Unmatched);
+            self.unknown.add(NotKnown::Unmatched, &member);
             settle(sums, settled, member.not_known());
             return;
         }
@@ -655,6 +688,22 @@ impl Collectives {
                 }
             }
         }
+    }
+}
+
+/// Time of which it is not known where it went, nanoseconds, by why.
+#[derive(Clone, Debug, Default)]
+struct Unknown([(Option<NotKnown>, u64); 3]);
+
+impl Unknown {
+    fn add(&mut self, why: NotKnown, member: &Member) {
+        let (known, sum_ns) = &mut self.0[why as usize];
+        *known = Some(why);
+        *sum_ns = sum_ns.saturating_add(member.end_ns - member.start_ns);
+    }
+
+    fn most(&self) -> Option<NotKnown> {
+        self.0.iter().max_by_key(|(_, sum_ns)| sum_ns).and_then(|(why, _)| *why)
     }
 }
 

@@ -46,7 +46,7 @@ pub use apart::{Apart, CROWD};
 pub use bandwidth::{Transfer, Transfers};
 pub use call_sites::{CallSiteId, CallSiteStatistics, Moved};
 pub use classes::{ClassTotal, Purpose};
-pub use collectives::{MpiIoTime, TimeSplit, splits, splits_of};
+pub use collectives::{MpiIoTime, NotKnown, TimeSplit, splits, splits_of};
 pub use comparison::{Both, ComparedCall, Comparison, InOrder, Place, call_times};
 pub use counted::Counted;
 pub use diff::{Diff, DiffFile, DiffFinding, DiffOperation};

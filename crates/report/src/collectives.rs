@@ -1,6 +1,6 @@
 //! Where the time of MPI-IO calls went, in words and as a table: late ranks, the MPI library, the files.
 
-use pio_explain::{Explanation, TimeSplit};
+use pio_explain::{Explanation, NotKnown, TimeSplit};
 use pio_trace::ProcessId;
 
 use crate::table::Table;
@@ -12,6 +12,17 @@ pub(crate) fn sentence(found: &Explanation) -> Option<String> {
     let total_ns = split.total_ns();
     if total_ns == 0 {
         return None;
+    }
+    let total = units::time_ns(total_ns);
+    let why = match found.mpi_io.not_known {
+        Some(NotKnown::Unmatched) => "the calls of the ranks could not be matched",
+        Some(NotKnown::Opens) => "the trace does not say which ranks opened a file together",
+        Some(NotKnown::Lacking) | None => "the trace lacks calls of some ranks",
+    };
+    if split.unknown_ns == total_ns {
+        return Some(format!(
+            "Where {total} in MPI-IO calls (all processes together) went is unknown, because {why}."
+        ));
     }
     let share = |part_ns: u64| units::percent(part_ns as f64 / total_ns as f64);
     let mut parts = Vec::new();
@@ -28,14 +39,10 @@ pub(crate) fn sentence(found: &Explanation) -> Option<String> {
         ));
     }
     if split.unknown_ns > 0 {
-        parts.push(format!(
-            "{} is unknown, because the trace lacks calls of some ranks",
-            share(split.unknown_ns)
-        ));
+        parts.push(format!("{} is unknown, because {why}", share(split.unknown_ns)));
     }
     let last = parts.pop()?;
     let parts = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
-    let total = units::time_ns(total_ns);
     Some(format!("Of {total} in MPI-IO calls (all processes together), {parts}."))
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pio_explain::findings::{Detail, Finding, Kind, Reference, Source};
-use pio_explain::{Explanation, TimeSplit};
+use pio_explain::{Explanation, NotKnown, TimeSplit};
 use pio_record::{MPI_SHIM, Options, Settings, compile_shim, run};
 use pio_trace::{
     Call, Event, File, FileId, Flags, Handle, HandleId, Op, Process, ProcessId, Splits, Tables, Target, Trace,
@@ -108,6 +108,40 @@ fn splits_ms(tables: &Tables, mut events: Vec<Event>) -> Vec<Option<[u64; 3]>> {
 }
 
 #[test]
+fn a_communicator_of_one_waits_for_nobody() {
+    // Once the trace was said to lack calls of other ranks.
+    let alone = |rank| Handle { file: FileId(rank), process: ProcessId(rank), ranks: 1, collective: 0 };
+    let mut tables = Tables {
+        files: (0..4).map(|file| File { path: format!("/data/{file}") }).collect(),
+        handles: (0..4).map(|number| alone(number % 2)).collect(),
+        ..tables(2)
+    };
+    let file = |rank, start: u64, end: u64| at_files(2, rank, 1, start * MS, end * MS);
+    let events = vec![write_all(0, 1, 0, 50), write_all(1, 1, 100, 150), file(0, 10, 30), file(1, 110, 140)];
+    let found = explained(&tables, events.clone());
+    assert_eq!(split_of(&found, Op::Write), [2, 0, 50, 50, 0]);
+    assert_eq!(found.mpi_io.not_known, None);
+    // Other tools do not say which ranks opened a file together.
+    tables.notes.push(("imported from".into(), "a log".into()));
+    let found = explained(&tables, events);
+    assert_eq!((split_of(&found, Op::Write)[4], found.mpi_io.not_known), (100, Some(NotKnown::Opens)));
+}
+
+#[test]
+fn why_parts_are_not_known() {
+    let why = |tables: &Tables, ranks: u32| {
+        let events = (0..ranks).map(|rank| write_all(rank, 1, 0, 50)).collect();
+        explained(tables, events).mpi_io.not_known
+    };
+    assert_eq!(why(&tables(2), 2), None);
+    assert_eq!(why(&tables(2), 1), Some(NotKnown::Lacking));
+    // Two jobs of two ranks that have the same file open: the recorder takes their opens for one.
+    let mut both = tables(4);
+    both.handles.iter_mut().for_each(|handle| handle.ranks = 2);
+    assert_eq!(why(&both, 4), Some(NotKnown::Unmatched));
+}
+
+#[test]
 fn each_ranks_call_has_its_own_parts() {
     let file = |rank, operation, start: u64, end: u64| at_files(3, rank, operation, start * MS, end * MS);
     let mut alone = call(Call::MpiFileWriteAt, 0, 9, 120 * MS, 130 * MS);
@@ -199,6 +233,7 @@ fn nothing_is_guessed_where_ranks_or_calls_are_missing() {
     // Logs of other tools do not say who opened together.
     let mut imported = tables(2);
     imported.handles.iter_mut().for_each(|handle| (handle.ranks, handle.collective) = (1, 0));
+    imported.notes.push(("imported from".into(), "a log".into()));
     assert_eq!(split_of(&explained(&imported, both()), Op::Write), [2, 0, 0, 0, 190]);
 }
 
