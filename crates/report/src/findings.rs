@@ -336,6 +336,9 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
     }
 }
 
+/// Part of the calls' time from which on waits are told that no change of their size would save.
+const TOLD_WAITS: f64 = 0.01;
+
 /// What the calls are measured by.
 fn comparison(finding: &Finding) -> Option<String> {
     if finding.kind == Kind::UnalignedRequests && finding.counters.is_none() {
@@ -385,10 +388,18 @@ fn comparison(finding: &Finding) -> Option<String> {
         return None;
     }
     let rates = rates.join(" and ");
-    Some(format!(
+    let mut text = format!(
         "In requests of 1 MiB or more, at {rates}, the same bytes would take {}.",
-        units::time_s(finding.expected_ns / 1e9)
-    ))
+        units::time_s((finding.expected_ns - finding.waits_ns) / 1e9)
+    );
+    if finding.waits_ns >= TOLD_WAITS * finding.cost.time_ns as f64 {
+        text.push_str(&format!(
+            " {} more was spent waiting, as for the system's read-ahead or write-behind: larger requests would wait as \
+             long.",
+            units::time_s(finding.waits_ns / 1e9)
+        ));
+    }
+    Some(text)
 }
 
 /// What an exchange of data in a collective call is measured by.

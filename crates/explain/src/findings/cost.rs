@@ -72,6 +72,15 @@ impl Cost {
         (self.time_ns as f64 / self.own_ns.max(1) as f64).max(1.0)
     }
 
+    /// What of its waits larger requests would wait, too, nanoseconds: for what the system reads ahead or writes behind.
+    /// Then nobody goes on. Where threads wait for each other instead, as writers of one file do, another one's calls are
+    /// served meanwhile: as long as such calls take, nobody waited for a device.
+    pub(crate) fn idle_waits_ns(&self) -> u64 {
+        let served_ns = self.time_ns.saturating_sub(self.waited_ns);
+        let idle_ns = self.own_ns.saturating_sub(served_ns) as f64 * self.threads();
+        if self.own_ns >= self.time_ns { self.waited_ns } else { self.waited_ns.min(idle_ns as u64) }
+    }
+
     /// Who serves most of the calls.
     pub(crate) fn regime(&self) -> Regime {
         if self.waits * 2 > self.calls { Regime::Device } else { Regime::Cached }

@@ -151,6 +151,8 @@ pub struct Finding {
     pub cost: Cost,
     /// What the same would have taken otherwise, nanoseconds, the sum of all processes; 0 if that is not known.
     pub expected_ns: f64,
+    /// What of that is not the moving of bytes, but waiting for what the system reads ahead or writes behind, nanoseconds.
+    pub waits_ns: f64,
     /// The rates that this was reckoned by; nothing of findings that are not about the size of requests.
     pub references: References,
     /// Calls that were taken to go on at the same time, of processes and of their threads.
@@ -315,6 +317,7 @@ pub(crate) struct Draft {
     kind: Kind,
     pub(crate) cost: Cost,
     pub(crate) expected_ns: f64,
+    pub(crate) waits_ns: f64,
     pub(crate) references: References,
     pub(crate) detail: Detail,
     files: BTreeMap<FileId, (u64, u64)>,
@@ -376,6 +379,7 @@ impl Draft {
             lost_ns: None,
             cost: self.cost,
             expected_ns: self.expected_ns,
+            waits_ns: self.waits_ns,
             references: self.references,
             together,
             files: largest(self.files, usize::MAX),
@@ -394,6 +398,7 @@ impl Draft {
             kind,
             cost: Cost::default(),
             expected_ns: 0.0,
+            waits_ns: 0.0,
             references: References::default(),
             detail: Detail::None,
             files: BTreeMap::new(),

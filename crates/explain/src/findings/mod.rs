@@ -151,19 +151,19 @@ impl<'a> Context<'a> {
     }
 
     /// The same of calls one behind the other. The system reads ahead and writes behind, so that some of them wait for
-    /// what others have caused: larger ones would wait as long.
+    /// what others have caused: larger ones would wait as long. Not so where threads wait for each other.
     fn slow_in_order(
         &self,
         kind: Kind,
         parts: impl IntoIterator<Item = (&'a Slot, Cost)>,
     ) -> Option<Finding> {
         self.slow_but(kind, parts, |_, cost| {
-            let waited_ns = if cost.regime() == Regime::Cached { cost.waited_ns } else { 0 };
+            let waited_ns = if cost.regime() == Regime::Cached { cost.idle_waits_ns() } else { 0 };
             (*cost, waited_ns)
         })
     }
 
-    /// The same where `otherwise` says what would be moved instead, and how long it would take besides, nanoseconds.
+    /// The same where `otherwise` says what would be moved instead, and how long it would wait besides, nanoseconds.
     fn slow_but(
         &self,
         kind: Kind,
@@ -180,7 +180,10 @@ impl<'a> Context<'a> {
                 unknown_ns += cost.time_ns;
                 continue;
             };
-            draft.expected_ns += (time_ns + besides_ns as f64).min(cost.time_ns as f64);
+            let time_ns = time_ns.min(cost.time_ns as f64);
+            let waits_ns = (besides_ns as f64).min(cost.time_ns as f64 - time_ns);
+            draft.expected_ns += time_ns + waits_ns;
+            draft.waits_ns += waits_ns;
             if cost.time_ns >= most_ns {
                 (most_ns, draft.references) = (cost.time_ns, references);
             }
@@ -210,7 +213,8 @@ impl<'a> Context<'a> {
         if draft.cost.calls < CALLS {
             return None;
         }
-        (draft.expected_ns, draft.references) = (0.0, References::default());
+        (draft.expected_ns, draft.waits_ns) = (0.0, 0.0);
+        draft.references = References::default();
         let together = self.together(&draft);
         let finding = draft.finish_unknown(together);
         (finding.time_ns() >= self.least_ns(SHARE)).then_some(finding)

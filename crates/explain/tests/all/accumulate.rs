@@ -184,6 +184,46 @@ fn rates_are_the_traces_own_or_measured_or_not_known() {
     assert_eq!(lost_ms(&small_and_large(0, Some(reads))), None);
 }
 
+/// Rounds of 1 ms, in each of which one thread makes `served` writes of 1,000 bytes in 10 µs each, beside `waiting` threads
+/// whose one write takes all of it.
+fn threads_that_write(served: u64, waiting: u64) -> Explanation {
+    let tables = Tables {
+        processes: vec![process(None, Some(100 * MS))],
+        files: vec![File { path: "/data".into() }],
+        handles: vec![handle(0, 0, 1)],
+        notes: vec![("large requests".into(), "write 1000 (900-1100) MB/s, in /".into())],
+        ..Tables::default()
+    };
+    let write = |thread: u64, number: u64, start_ns: u64, elapsed_ns: u64| {
+        let offset = thread * 10_000_000 + number * 1000;
+        let thread = thread as u32;
+        Event { thread, ..at(event(Call::Pwrite, 0, Some(0), start_ns, elapsed_ns), offset, 1000) }
+    };
+    let mut events = Vec::new();
+    for round in 0..50 {
+        let start_ns = round * MS;
+        events.extend((0..waiting).map(|thread| write(thread + 1, round, start_ns, MS)));
+        events.extend((0..served).map(|i| write(0, round * served + i, start_ns + i * 10_000, 10_000)));
+    }
+    events.sort_by_key(|event| event.start_ns);
+    Explanation::of(&tables, events)
+}
+
+#[test]
+fn threads_that_wait_for_each_other_do_not_wait_for_a_device() {
+    let small = |found: &Explanation| {
+        let finding = found.findings.iter().find(|one| one.kind == Kind::SmallWrites)?;
+        Some((finding.lost_ns.expect("the rate is known") / 1e6, finding.waits_ns / 1e6))
+    };
+    // Three threads wait while one goes on: 200 ms of calls, 5 MB of which take 5 ms, four at a time.
+    let (lost_ms, waits_ms) = small(&threads_that_write(100, 3)).expect("small writes");
+    assert!((48.0..49.5).contains(&lost_ms) && waits_ms < 0.1, "{lost_ms} {waits_ms}");
+    // Nearly nobody goes on: the system writes behind, and larger requests would wait, too.
+    let found = threads_that_write(5, 3);
+    let waits_ms = small(&found).map(|(_, waits_ms)| waits_ms);
+    assert!(waits_ms.is_none_or(|waits_ms| waits_ms > 135.0), "{:?}", found.findings);
+}
+
 /// Two processes that lock a file by turns: each waits for 5 of 10 ms.
 #[test]
 fn a_lock_costs_what_the_process_that_waits_longest_waits() {

@@ -67,6 +67,23 @@ fn small_writes_to_a_file_that_is_opened_synchronously_or_directly_have_their_ow
     assert!(!change(Flags::NONE).contains("O_"));
 }
 
+/// Waits were once added to what the bytes take at the rate that is named.
+#[test]
+fn waits_that_larger_requests_would_meet_are_told_apart() {
+    let mut tables = tables(1);
+    tables.processes[0].end_ns = Some(100 * MS);
+    tables.notes.push((LargeRequests::NOTE.into(), "write 1000 (900-1100) MB/s, in /".into()));
+    let events = requests(Call::Pwrite, 0, 4096, Flags::NONE).enumerate().map(|(i, event)| {
+        let waits = i % 100 == 50;
+        let start_ns = i as u64 * 10_000 + (i as u64 + 49) / 100 * 5 * MS;
+        Event { start_ns, elapsed_ns: if waits { 5 * MS } else { 10_000 }, operation: 0, ..event }
+    });
+    let told = only(told(&tables, events.collect()));
+    let comparison = "the same bytes would take 4.092 ms. 50 ms more was spent waiting, as for the system's read-ahead or \
+                      write-behind: larger requests would wait as long.";
+    assert!(told.evidence.contains(comparison), "{told:?}");
+}
+
 #[test]
 fn sieving_of_reads_is_not_offered_for_writes() {
     let change = |call| only(told(&tables(1), requests(call, 0, 16384, Flags::NONE).collect())).change;

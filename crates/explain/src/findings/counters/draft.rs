@@ -198,6 +198,7 @@ impl Draft {
             lost_ns: lost_s.map(|lost_s| lost_s * 1e9),
             cost,
             expected_ns: expected_s * 1e9,
+            waits_ns: 0.0,
             references: if is_known { self.references } else { References::default() },
             together: (self.spent.sum_s / job_s).max(1.0),
             files: files(&self.files, judge.counted, names),
