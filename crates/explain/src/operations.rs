@@ -108,6 +108,8 @@ pub struct OperationView {
     pub processes: u64,
     /// The operations, communication among them.
     pub table: OperationTable,
+    /// What of the communication are messages that the program sent for itself: Thakur counts them, but they are no I/O.
+    pub own_messages: Tally,
     /// Data that were read.
     pub read: Transfer,
     /// Data that were written.
@@ -115,6 +117,21 @@ pub struct OperationView {
 }
 
 impl OperationView {
+    /// The operations that occur, without the program's own messages: what all I/O is made of, but for acknowledgements.
+    pub fn for_io(&self) -> impl Iterator<Item = (Op, Tally)> + '_ {
+        let own = self.own_messages;
+        let less_own = move |(op, tally): (Op, Tally)| match op {
+            Op::Communicate => (op, tally.less(own)),
+            _ => (op, tally),
+        };
+        self.table.operations.iter().map(less_own).filter(|(_, tally)| tally.count > 0)
+    }
+
+    /// Time in all of them, acknowledgements too, seconds.
+    pub fn for_io_time_s(&self) -> f64 {
+        self.for_io().map(|(_, tally)| tally.time_s()).sum::<f64>() + self.table.acknowledgements.time_s()
+    }
+
     /// Total time of an operation over the number of processes, seconds (Table 1, last column).
     pub fn mean_time_per_process_s(&self, op: Op) -> Option<f64> {
         (self.processes > 0).then(|| self.table.tally(op).time_s() / self.processes as f64)

@@ -62,6 +62,17 @@ impl Tally {
         }
     }
 
+    /// Without another one that is part of it. The longest call may have been one of those.
+    pub(crate) fn less(self, part: Tally) -> Tally {
+        Tally {
+            count: self.count.saturating_sub(part.count),
+            failed: self.failed.saturating_sub(part.failed),
+            bytes: self.bytes.saturating_sub(part.bytes),
+            time_ns: self.time_ns.saturating_sub(part.time_ns),
+            longest_ns: self.longest_ns,
+        }
+    }
+
     /// Sum of the calls' elapsed times, seconds.
     pub fn time_s(&self) -> f64 {
         self.time_ns as f64 / 1e9

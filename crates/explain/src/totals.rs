@@ -50,6 +50,9 @@ pub(crate) struct Totals<'a> {
     /// Messages between a process's first open and last close by MPI-IO, and by any layer.
     communication_mpi: OperationTable,
     communication_any: OperationTable,
+    /// Of both, messages that the program sent for itself.
+    own_messages_mpi: Tally,
+    own_messages_any: Tally,
     in_mpi: InMpi,
     files: Vec<FileCounters>,
     handles: Vec<HandleCounters>,
@@ -194,6 +197,8 @@ impl<'a> Totals<'a> {
             on_mpi_files: OperationTable::default(),
             communication_mpi: OperationTable::default(),
             communication_any: OperationTable::default(),
+            own_messages_mpi: Tally::default(),
+            own_messages_any: Tally::default(),
             in_mpi: InMpi::default(),
             files,
             handles: vec![HandleCounters::default(); tables.handles.len()],
@@ -373,6 +378,12 @@ impl<'a> Totals<'a> {
         if any {
             self.communication_any.add(event);
         }
+        if mpi && !strategy {
+            self.own_messages_mpi.add(event);
+        }
+        if any && !strategy {
+            self.own_messages_any.add(event);
+        }
     }
 
     fn add_file_call(&mut self, event: &Seen<'_>) {
@@ -521,12 +532,13 @@ impl<'a> Totals<'a> {
 
     /// Thakur's view, and that of the uppermost library (HDF5, PnetCDF, MPI-IO) where it is another one.
     fn operations(&self, processes: u64) -> (OperationView, Option<OperationView>) {
-        let view = |layer, files: &OperationTable, communication: &OperationTable, moved: &Moved| {
+        let view = |layer, files: &OperationTable, messages: (&OperationTable, Tally), moved: &Moved| {
+            let (communication, own_messages) = messages;
             let mut table = files.clone();
             table.operations.merge(&communication.operations);
             table.acknowledgements = communication.acknowledgements;
             let Transfers { read, write, .. } = moved.transfers();
-            OperationView { layer, processes, table, read, write }
+            OperationView { layer, processes, table, own_messages, read, write }
         };
         let by_layer = |layer: Layer| &self.moved_by_layer[layer as usize];
         let uppermost = [Layer::Hdf5, Layer::Pnetcdf, Layer::MpiIo]
@@ -534,19 +546,22 @@ impl<'a> Totals<'a> {
             .map(|layer| (layer, &self.layers[layer as usize][0]))
             .find(|(_, asked)| !asked.is_empty());
         let through_mpi = self.layers[Layer::MpiIo as usize].iter().any(|table| !table.is_empty());
-        let (files, communication, moved) = match uppermost.is_some() && through_mpi {
-            true => (self.on_mpi_files.clone(), &self.communication_mpi, &self.moved_on_mpi_files),
-            false => (self.at_file_system(), &self.communication_any, &self.moved[1]),
+        let (of_mpi, of_any) = (
+            (&self.communication_mpi, self.own_messages_mpi),
+            (&self.communication_any, self.own_messages_any),
+        );
+        let (files, messages, moved) = match uppermost.is_some() && through_mpi {
+            true => (self.on_mpi_files.clone(), of_mpi, &self.moved_on_mpi_files),
+            false => (self.at_file_system(), of_any, &self.moved[1]),
         };
         match uppermost {
-            Some((layer, asked)) if files.is_empty() => {
-                (view(layer, asked, communication, by_layer(layer)), None)
-            }
+            Some((layer, asked)) if files.is_empty() => (view(layer, asked, messages, by_layer(layer)), None),
             Some((layer, asked)) => {
-                let asked = view(layer, asked, &OperationTable::default(), by_layer(layer));
-                (view(Layer::Posix, &files, communication, moved), Some(asked))
+                let none = (&OperationTable::default(), Tally::default());
+                let asked = view(layer, asked, none, by_layer(layer));
+                (view(Layer::Posix, &files, messages, moved), Some(asked))
             }
-            None => (view(Layer::Posix, &files, communication, moved), None),
+            None => (view(Layer::Posix, &files, messages, moved), None),
         }
     }
 

@@ -20,9 +20,9 @@ const RIGHT: f64 = 12.0;
 /// Where the time goes, as one bar: that of all processes by operation, and that in MPI-IO calls that is in none of them.
 pub(crate) fn time_by_operation(found: &Explanation) -> String {
     let table = &found.operations.table;
-    let mut parts: Vec<(&str, f64)> = table
+    let mut parts: Vec<(&str, f64)> = found
         .operations
-        .iter()
+        .for_io()
         .map(|(op, tally)| (op.name(), tally.time_s()))
         .filter(|part| part.1 > 0.0)
         .collect();

@@ -69,7 +69,7 @@ pub(crate) fn level(found: &Explanation) -> String {
 }
 
 fn of_view(view: &OperationView, level: String) -> Live {
-    let mut keys: Vec<_> = view.table.operations.iter().map(|(op, _)| op.name().to_owned()).collect();
+    let mut keys: Vec<_> = view.for_io().map(|(op, _)| op.name().to_owned()).collect();
     if view.table.acknowledgements.count > 0 {
         keys.push("acknowledgement".to_owned());
     }

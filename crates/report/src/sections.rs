@@ -53,8 +53,16 @@ pub(crate) fn operations(found: &Explanation) -> Table {
     };
     let mut table = operation_table(&found.operations);
     table.title.push_str(of_which_files(found));
+    let own = match found.operations.own_messages {
+        own if own.count > 0 => format!(
+            "Not {} that the program sent for itself, while it had files open, in {}. ",
+            units::things(own.count, "message", "messages"),
+            units::time_ns(own.time_ns)
+        ),
+        _ => String::new(),
+    };
     table.note =
-        format!("{place}{BANDWIDTH} Times and sizes are those of Thakur et al. 1996, Tables 1 and 2.");
+        format!("{place}{own}{BANDWIDTH} Times and sizes are those of Thakur et al. 1996, Tables 1 and 2.");
     table
 }
 
@@ -74,12 +82,8 @@ fn operation_table(view: &OperationView) -> Table {
             bandwidth.map_or(String::new(), units::rate),
         ]
     };
-    let mut rows: Vec<_> = view
-        .table
-        .operations
-        .iter()
-        .map(|(op, tally)| row(op.name(), tally, view.bandwidth_bytes_per_s(op)))
-        .collect();
+    let mut rows: Vec<_> =
+        view.for_io().map(|(op, tally)| row(op.name(), tally, view.bandwidth_bytes_per_s(op))).collect();
     if view.table.acknowledgements.count > 0 {
         rows.push(row("acknowledgements", view.table.acknowledgements, None));
     }

@@ -77,14 +77,14 @@ fn mostly_at_files(found: &Explanation) -> bool {
 }
 
 fn time(found: &Explanation) -> Option<String> {
-    let table = &found.operations.table;
-    let total = table.time_s();
-    let (op, tally) = table.operations.iter().max_by_key(|(_, tally)| tally.time_ns)?;
+    let total = found.operations.for_io_time_s();
+    let (op, tally) = found.operations.for_io().max_by_key(|(_, tally)| tally.time_ns)?;
     if total <= 0.0 {
         return None;
     }
     let place = match (found.operations.layer, op) {
-        (_, Op::Communicate) | (Layer::Mark, _) => "",
+        (_, Op::Communicate) => " for I/O",
+        (Layer::Mark, _) => "",
         (Layer::Hdf5, _) => " calls (HDF5)",
         (Layer::Pnetcdf, _) => " calls (PnetCDF)",
         (Layer::MpiIo, _) => " calls (MPI-IO)",

@@ -268,6 +268,10 @@ fn thakurs_view_counts_where_the_library_did() {
     ];
     assert_eq!(view.table.operations.iter().collect::<Vec<_>>(), expected);
     assert_eq!(view.table.acknowledgements, tally(1, 8, 28, 28));
+    // The barriers are the program's own: no part of its I/O.
+    assert_eq!(view.own_messages, tally(2, 0, 2, 1));
+    let for_io: Vec<_> = view.for_io().map(|(op, tally)| (op, tally.count, tally.time_ns / MS)).collect();
+    assert_eq!(for_io, [(Op::Open, 1, 4), (Op::Close, 1, 2), (Op::Write, 2, 22), (Op::Communicate, 2, 8)]);
     assert_eq!(view.mean_time_per_process_s(Op::Write), Some(0.011));
     // The second write begins as the first one ends.
     assert_eq!(view.bandwidth_bytes_per_s(Op::Write), Some((2 << 20) as f64 / 22e6 * 1e9));

@@ -148,6 +148,37 @@ fn the_parts_of_mpi_io_calls_are_told_first_and_as_a_table() {
     assert!(row.is_some_and(|row| row.contains("40 ms (29 %)")), "{text}");
 }
 
+/// What a program waits in barriers of its own was once the largest part of its I/O.
+#[test]
+fn messages_of_the_program_itself_are_no_part_of_its_io() {
+    let of_rank = |rank: u32| {
+        let event = |call, operation, start, elapsed| {
+            let mut event = Event::new(call, ProcessId(rank), start * MS);
+            (event.operation, event.elapsed_ns) = (operation, elapsed * MS);
+            event
+        };
+        let of_file = |event| Event { handle: Some(HandleId(rank)), ..event };
+        let mut pwrite = of_file(event(Call::Pwrite, 2, 10, 9));
+        (pwrite.size, pwrite.result, pwrite.flags) = (1 << 20, 1 << 20, Flags::PHYSICAL);
+        [
+            of_file(event(Call::MpiFileOpen, 1, 0, 1)),
+            of_file(event(Call::MpiFileWriteAt, 2, 10, 10)),
+            pwrite,
+            event(Call::MpiBarrier, 0, 20, 900),
+            of_file(event(Call::MpiFileClose, 3, 950, 1)),
+        ]
+    };
+    let mut events = [of_rank(0), of_rank(1)].concat();
+    events.sort_by_key(|event| event.start_ns);
+    let text = text(&Explanation::of(&tables(2), events));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let largest =
+        "The largest part of the operations' time went to write calls (at the file system): 100 % of 18 ms.";
+    assert!(words.contains(largest), "{text}");
+    let note = "Not 2 messages that the program sent for itself, while it had files open, in 1.8 s.";
+    assert!(words.contains(note), "{text}");
+}
+
 #[test]
 fn time_inside_the_library_is_told_with_what_it_is_measured_by() {
     let mut tables = tables(2);
