@@ -404,6 +404,7 @@ pub(crate) struct Collectives {
     unknown: Unknown,
     /// Collective calls that all ranks came to.
     pub(crate) instances: u64,
+    pub(crate) together: Together,
     /// Calls of ranks that have a split in the exports.
     numbered: usize,
     settled: Vec<Settled>,
@@ -452,6 +453,7 @@ impl Collectives {
             sums: [TimeSplit::default(); Op::ALL.len()],
             unknown: Unknown::default(),
             instances: 0,
+            together: Together::default(),
             numbered: 0,
             settled: Vec::new(),
             waits: Vec::new(),
@@ -627,6 +629,8 @@ impl Collectives {
             let waits = self.waits[known..].iter().map(|(_, late_ns)| *late_ns);
             let waited_ns = waits.clone().fold(0, u64::saturating_add);
             let longest_ns = waits.max().unwrap_or(0);
+            let first_ns = instance.members.iter().map(|member| member.start_ns).min();
+            self.together.add(waited_ns, group.ranks, first_ns.unwrap_or(0), member.start_ns);
             let idle = |other: &Member| (other.late_ns, member.idle_ns.saturating_sub(other.idle_ns));
             let waited_idle_ns =
                 instance.members.iter().map(idle).map(|(late_ns, idle_ns)| late_ns.min(idle_ns));
@@ -688,6 +692,38 @@ impl Collectives {
                 }
             }
         }
+    }
+}
+
+/// Who waits for late ranks at the same time: all ranks of a collective call, and those of others that go on beside it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Together {
+    waited_ns: u64,
+    /// What each call's ranks waited on average, nanoseconds.
+    mean_ns: f64,
+    /// From the first to the last arrival of each call, the sum, and the same where time counts once; nanoseconds.
+    spans_ns: u64,
+    covered_ns: u64,
+    until_ns: u64,
+}
+
+impl Together {
+    /// Takes a call to which the last rank has come: they come in order of that.
+    fn add(&mut self, waited_ns: u64, ranks: usize, first_ns: u64, last_ns: u64) {
+        self.waited_ns = self.waited_ns.saturating_add(waited_ns);
+        self.mean_ns += waited_ns as f64 / ranks.max(1) as f64;
+        self.spans_ns = self.spans_ns.saturating_add(last_ns.saturating_sub(first_ns));
+        self.covered_ns += last_ns.saturating_sub(first_ns.max(self.until_ns));
+        self.until_ns = self.until_ns.max(last_ns);
+    }
+
+    /// Ranks by which the sum of their waiting is divided to be time of the job.
+    pub(crate) fn ranks(&self) -> f64 {
+        if self.mean_ns <= 0.0 {
+            return 1.0;
+        }
+        let calls = self.spans_ns as f64 / self.covered_ns.max(1) as f64;
+        (self.waited_ns as f64 / self.mean_ns * calls.max(1.0)).max(1.0)
     }
 }
 

@@ -221,7 +221,12 @@ fn evidence_of_events(finding: &Finding) -> String {
         units::time_ns(cost.until_ns)
     );
     let mut text = format!("{} took {} {when}.", calls(finding.kind, cost), units::time_ns(cost.time_ns));
-    if finding.together >= 1.05 && finding.kind != Kind::NoOverlap {
+    // Of these, the number is not one of processes in I/O: those that compute, wait, or have page faults side by side.
+    let side_by_side = matches!(
+        finding.kind,
+        Kind::NoOverlap | Kind::LockWaits | Kind::LateRanks | Kind::TooManyRanks | Kind::RandomMapping
+    );
+    if finding.together >= 1.05 && !side_by_side {
         text.push_str(&format!(
             " About {} {} at a time.",
             units::significant(round(finding.together)),

@@ -63,19 +63,19 @@ impl CollectiveData {
 }
 
 /// If the work before the calls was the same for all ranks, they would come at their mean: what is saved is what they wait
-/// on average, less what the rank that waits least does wait. That rank is the last on average, and waits where others come
-/// late by chance: so would all. Not what they wait because a rank had no processor: that is another matter ([`crowded`]).
+/// on average (the ranks of a call, and of calls that go on side by side), less what the rank that waits least does wait.
+/// That rank is the last on average, and waits where others come late by chance: so would all. Not what they wait because a rank had no processor: that is another matter ([`crowded`]).
 fn late(context: &Context<'_>) -> Option<Finding> {
     let collectives = &context.evidence.collectives;
     let late: Vec<_> = collectives.late().collect();
     let (process, last) = *late.iter().max_by_key(|(_, late)| late.waited_ns)?;
     let mut draft = Draft::of(Kind::LateRanks, context.charged(Class::Late));
-    let ranks = ranks(context);
+    let (ranks, waiting) = (ranks(context), collectives.together.ranks().min(ranks(context)));
     let waits = draft.by_process.values().map(|(_, waited_ns)| *waited_ns);
     let least_ns = if (draft.processes() as f64) < ranks { 0 } else { waits.min().unwrap_or(0) };
     let by_chance_ns = least_ns as f64 * ranks;
     draft.expected_ns = (starved_ns(context) + by_chance_ns).min(draft.cost.time_ns as f64);
-    let lost_ns = (draft.cost.time_ns as f64 - draft.expected_ns) / ranks;
+    let lost_ns = (draft.cost.time_ns as f64 - draft.expected_ns) / waiting;
     let calls: u64 = late.iter().map(|(_, late)| late.calls).sum();
     if lost_ns < context.least_ns(WAITING_SHARE) || (calls < TURNS && lost_ns < LONG_NS) {
         return None;
@@ -89,7 +89,7 @@ fn late(context: &Context<'_>) -> Option<Finding> {
         think_ns: last.think_ns,
         io_ns: last.io_ns,
     };
-    Some(draft.finish(lost_ns, ranks))
+    Some(draft.finish(lost_ns, waiting))
 }
 
 /// What the library needs beyond the files, less a good exchange of the same bytes.

@@ -242,6 +242,34 @@ fn late_trace() -> Vec<Event> {
     late_by(40)
 }
 
+/// Two jobs of two ranks, one after the other or side by side: what ranks wait is shared by those that wait together, not by
+/// all of the trace.
+#[test]
+fn ranks_that_wait_are_those_of_the_collective_call() {
+    let cost = |later_ns: u64| {
+        let mut both = tables(4);
+        for (number, handle) in both.handles.iter_mut().enumerate().take(4) {
+            (handle.ranks, handle.collective) = (2, number as u64 / 2 + 1);
+        }
+        let mut events = late_trace();
+        events.retain(|event| event.call == Call::MpiFileWriteAtAll);
+        let other = events.clone().into_iter().map(|event| Event {
+            process: ProcessId(event.process.0 + 2),
+            handle: event.handle.map(|handle| HandleId(handle.0 + 2)),
+            operation: event.operation + 100,
+            start_ns: event.start_ns + later_ns,
+            ..event
+        });
+        events.extend(other.collect::<Vec<_>>());
+        let found = explained(&both, events);
+        let finding = found.findings.iter().find(|finding| finding.kind == Kind::LateRanks);
+        finding.and_then(|finding| finding.lost_ns).map(|lost_ns| (lost_ns / MS as f64).round())
+    };
+    // Each job loses 200 ms.
+    assert_eq!(cost(1000 * MS), Some(400.0));
+    assert_eq!(cost(0), Some(200.0));
+}
+
 /// The same, but that it computes for so many ms of the 40.
 fn late_by(think_ms: u64) -> Vec<Event> {
     let rounds = (0..10).flat_map(move |i| {
