@@ -333,8 +333,10 @@ fn detail(found: &Explanation, finding: &Finding) -> Option<String> {
             units::time_ns(time_ns),
             units::bytes(mean_request_bytes as f64)
         )),
-        Detail::Crowded { ranks, processors } => Some(format!(
-            "A host runs {} on {}.",
+        Detail::Crowded { ranks, processors, library_ns, starved_ns } => Some(format!(
+            "Of that, {} was spent inside the MPI library and {} waiting for ranks that had no processor. A host runs {} on {}.",
+            units::time_ns(library_ns),
+            units::time_ns(starved_ns),
             things(ranks, "rank", "ranks"),
             things(processors, "processor", "processors")
         )),

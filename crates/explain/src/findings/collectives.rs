@@ -151,7 +151,6 @@ fn crowded(context: &Context<'_>) -> Option<Finding> {
     let split = context.evidence.collectives.time().total();
     let too_few = 1.0 - processors as f64 / ranks_there as f64;
     let starved_ns = starved_ns(context).min(split.late_ns as f64);
-    let waiting_ns = split.library_ns.saturating_add(starved_ns as u64);
     let ranks = ranks(context);
     let too_many_ns = starved_ns + split.library_ns as f64 * too_few;
     let lost_ns = too_many_ns / ranks;
@@ -161,14 +160,19 @@ fn crowded(context: &Context<'_>) -> Option<Finding> {
     let mut draft = Draft::of_processes(Kind::TooManyRanks, []);
     draft.cost = Cost {
         calls: split.calls,
-        time_ns: waiting_ns,
-        own_ns: waiting_ns,
+        time_ns: split.total_ns(),
+        own_ns: split.total_ns(),
         from_ns: 0,
         until_ns: context.duration_ns,
         ..Cost::default()
     };
-    draft.expected_ns = (waiting_ns as f64 - too_many_ns).max(0.0);
-    draft.detail = Detail::Crowded { ranks: ranks_there, processors };
+    draft.expected_ns = (draft.cost.time_ns as f64 - too_many_ns).max(0.0);
+    draft.detail = Detail::Crowded {
+        ranks: ranks_there,
+        processors,
+        library_ns: split.library_ns,
+        starved_ns: starved_ns as u64,
+    };
     Some(draft.finish(lost_ns, ranks))
 }
 

@@ -309,6 +309,10 @@ pub enum Detail {
         ranks: u64,
         /// Processors that they may use.
         processors: u64,
+        /// Time of all MPI-IO calls inside the MPI library, nanoseconds.
+        library_ns: u64,
+        /// What they waited for ranks that had no processor, nanoseconds.
+        starved_ns: u64,
     },
 }
 

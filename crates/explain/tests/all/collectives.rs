@@ -396,7 +396,12 @@ fn who_comes_late_for_want_of_a_processor_is_not_late_by_its_own_doing() {
     let mut tables = tables(2);
     tables.notes.push((crowded.0.into(), crowded.1.into()));
     let found = explained(&tables, late_by(0));
-    assert_eq!(found.findings[0].detail, Detail::Crowded { ranks: 2, processors: 1 });
+    let Detail::Crowded { ranks: 2, processors: 1, library_ns, starved_ns } = found.findings[0].detail else {
+        panic!("{:?}", found.findings)
+    };
+    // All time of the calls, as the tables have it; of that, what can be for want of a processor.
+    assert_eq!(found.findings[0].cost.time_ns, found.mpi_io.total().total_ns());
+    assert_eq!((library_ns, starved_ns), (found.mpi_io.total().library_ns, 360 * MS));
 }
 
 /// One rank's call: pause before it, length, and calls at the files as permille of the length.
