@@ -200,9 +200,6 @@ fn check_whole(trace: &Trace) -> Result<()> {
     if let Some(loss) = pio_report::losses(&trouble).first() {
         bail!("incomplete: {loss} (expected the trace of a whole run)");
     }
-    if let Some(filter) = tables.note("filter") {
-        bail!("recorded in part ({filter}; expected the trace of a whole run)");
-    }
     ensure!(
         trace.event_count() <= MOST_EVENTS,
         "{} events (expected at most {MOST_EVENTS}: each run is simulated hundreds of times)",

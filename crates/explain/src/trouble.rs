@@ -13,6 +13,8 @@ pub struct Trouble {
     pub killed_processes: u64,
     /// What the trace lacks, as Pioscope's recorder says it.
     pub losses: Losses,
+    /// What the recorder was told to keep, in its words, where that is not all.
+    pub filter: Option<String>,
     /// What other tools say of events that they lost, in their own words (notes that name dropped or lost events).
     pub dropped: Vec<String>,
     /// Parts of the trace file that could not be read, in words.
@@ -90,6 +92,7 @@ impl Trouble {
                 .map(|(key, value)| format!("{key}: {value}"))
                 .collect(),
             losses,
+            filter: tables.note("filter").map(str::to_owned),
             ..Trouble::default()
         }
     }
@@ -101,6 +104,7 @@ impl Trouble {
             || losses.missing_ranks > 0
             || losses.lost_processes > 0
             || losses.damaged_places > 0
+            || self.filter.is_some()
             || !self.dropped.is_empty()
             || !self.damage.is_empty()
     }

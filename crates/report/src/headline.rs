@@ -47,6 +47,9 @@ pub fn losses(trouble: &Trouble) -> Vec<String> {
             more => format!("{more} more places are damaged"),
         });
     }
+    if let Some(filter) = &trouble.filter {
+        lacks.push(format!("a filter kept only some calls ({filter})"));
+    }
     let losses = &trouble.losses;
     if !losses.left_out.is_zero() {
         lacks.push(format!("the budget left out {}", part(&losses.left_out, losses.made)));
@@ -54,7 +57,7 @@ pub fn losses(trouble: &Trouble) -> Vec<String> {
     if !losses.lost.is_zero() {
         let lost = part(&losses.lost, losses.made);
         lacks.push(format!(
-            "{lost} could not be recorded (the disk was full, or a signal came at a bad moment)"
+            "{lost} could not be recorded (the disk or the budget was used up, or a signal came at a bad moment)"
         ));
     }
     if losses.missing_ranks > 0 {
@@ -204,8 +207,9 @@ fn where_time_goes(found: &Explanation) -> String {
     let idle_ns = found.io_time.lifetime_ns.saturating_sub(found.io_time.process_ns);
     let computes = found.workload.cpu_s * 1e9 >= idle_ns as f64 / 2.0;
     let doing = if computes { "computing" } else { "outside I/O (computing or waiting)" };
+    let at_most = if found.trouble.is_incomplete() { "at most " } else { "" };
     let mut sentence = format!(
-        "{} of the run is {doing}; I/O takes {}{} ({})",
+        "{at_most}{} of the run is {doing}; I/O takes {}{} ({})",
         units::percent((1.0 - io).max(0.0)),
         at_least(found),
         units::time_ns(found.io_time.any_ns),

@@ -150,6 +150,34 @@ fn what_is_lost_is_the_headline() {
 }
 
 #[test]
+fn a_filter_is_the_headline() {
+    let (tables, events) = copy_with_notes(&[("filter", "path /home/*, at least 4096 bytes")]);
+    let filtered = "a filter kept only some calls (path /home/*, at least 4096 bytes)";
+    let told = text(&tables, &events);
+    assert!(told.starts_with(&format!("Incomplete: {filtered}. Counts,")), "{told}");
+    assert!(told.contains("read at least 100.6 MiB"), "{told}");
+    assert!(page(&tables, &events, &[]).contains(filtered));
+    let found = Explanation::of(&tables, events.iter().cloned());
+    assert!(pio_report::brief(&found, None).starts_with(&format!("Incomplete: {filtered}")));
+    assert!(pio_report::diff_text(&found, &found).contains("! not complete: a filter kept only some calls"));
+    assert_eq!(pio_report::losses(&found.trouble), [filtered]);
+    let nothing = text(&tables, &[]);
+    assert!(nothing.starts_with("Incomplete: a filter"), "{nothing}");
+    // What a filter left out may have been I/O.
+    let few = text(&tables, &events[..1]);
+    assert!(few.contains("No finding: at most "), "{few}");
+}
+
+#[test]
+fn what_could_not_be_recorded_may_be_for_want_of_disk_or_budget() {
+    let (tables, events) =
+        copy_with_notes(&[("lost calls", "0 reads of 0 bytes, 0 writes of 0 bytes and 12 other calls")]);
+    let told = text(&tables, &events).split_whitespace().collect::<Vec<_>>().join(" ");
+    let why = "12 calls could not be recorded (the disk or the budget was used up, or a signal came at a bad moment)";
+    assert!(told.contains(why), "{told}");
+}
+
+#[test]
 fn harmless_errors_are_at_the_end() {
     let (mut tables, mut events) = synthetic::copy();
     let failed = |call, error: i64| Event { call, result: -error, size: 0, ..events[0].clone() };
