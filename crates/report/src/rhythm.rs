@@ -1,6 +1,6 @@
 //! Cycles, phases and classes, in words and tables.
 
-use pio_explain::rhythm::{Moves, Peak};
+use pio_explain::rhythm::{Gaps, Moves, NoCycles, Peak, Rhythm};
 use pio_explain::{Explanation, Purpose};
 
 use crate::escape;
@@ -12,14 +12,31 @@ use crate::units::{self, things};
 pub(crate) fn sentence(found: &Explanation) -> Option<String> {
     let rhythm = &found.rhythm;
     let Some(period_s) = rhythm.period_s else {
-        let gaps = rhythm.gaps?;
-        return Some(format!(
-            "It does its I/O in {}, but not in cycles: the gaps between their starts vary by {} of their mean of {}{}.",
-            things(rhythm.bursts, "burst", "bursts"),
-            units::percent(gaps.variation),
-            units::time_s(gaps.mean_s),
-            if gaps.chance >= 0.01 { ", as chance alone would have it" } else { "" },
-        ));
+        let (gaps, why) = (rhythm.gaps?, rhythm.why_not()?);
+        let (mean, varies) = (units::time_s(gaps.mean_s), units::percent(gaps.variation));
+        let bursts = things(rhythm.bursts, "burst", "bursts");
+        let why = match why {
+            NoCycles::Uneven => format!(
+                "but not in cycles: the gaps between their starts vary by {varies} of their mean of {mean} (those of cycles \
+                 by no more than {})",
+                units::percent(Gaps::MOST_VARIATION)
+            ),
+            NoCycles::Chance => format!(
+                "but not in cycles that could be told from chance: the gaps between their starts vary by {varies} of their \
+                 mean of {mean}"
+            ),
+            NoCycles::Few => format!(
+                "too few to tell whether in cycles, which takes {} gaps: there are {}, of {mean} on average",
+                Rhythm::LEAST_GAPS,
+                units::count(gaps.count)
+            ),
+            NoCycles::Disagree => format!(
+                "but not in cycles: the gaps between their starts have a mean of {mean}; {}, {}",
+                other("spectrum", rhythm.spectrum),
+                other("autocorrelation", rhythm.autocorrelation)
+            ),
+        };
+        return Some(format!("It does its I/O in {bursts}, {why}."));
     };
     let spread = rhythm.gaps.filter(|gaps| gaps.is_regular()).map_or(String::new(), |gaps| {
         format!(
@@ -32,8 +49,7 @@ pub(crate) fn sentence(found: &Explanation) -> Option<String> {
         Some(peak) if rhythm.agrees(peak.period_s) => {
             format!("the {name} agrees ({})", units::time_s(peak.period_s))
         }
-        Some(peak) => format!("the {name} says {}", units::time_s(peak.period_s)),
-        None => format!("the {name} has none"),
+        peak => other(name, peak),
     };
     Some(format!(
         "Its I/O comes in cycles of {}{spread}; {}, {}.",
@@ -41,6 +57,14 @@ pub(crate) fn sentence(found: &Explanation) -> Option<String> {
         view("spectrum", rhythm.spectrum),
         view("autocorrelation", rhythm.autocorrelation),
     ))
+}
+
+/// What else than the gaps says of the period.
+fn other(name: &str, peak: Option<Peak>) -> String {
+    match peak {
+        Some(peak) => format!("the {name} says {}", units::time_s(peak.period_s)),
+        None => format!("the {name} has none"),
+    }
 }
 
 /// Miller and Katz's classes.

@@ -28,9 +28,17 @@ pub struct Gaps {
 const NEARLY_ALL: f64 = 2.0;
 
 impl Gaps {
+    /// Standard deviation over mean up to which gaps are equal.
+    pub const MOST_VARIATION: f64 = EQUAL;
+
     /// Whether they make cycles.
     pub fn is_regular(&self) -> bool {
-        self.variation <= EQUAL && self.chance < CHANCE
+        self.is_even() && self.chance < CHANCE
+    }
+
+    /// Whether they differ by no more than cycles do.
+    pub fn is_even(&self) -> bool {
+        self.variation <= EQUAL
     }
 
     /// How far most bursts lie from where a clock would have put them, seconds.

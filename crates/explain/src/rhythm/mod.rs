@@ -49,7 +49,34 @@ pub struct Rhythm {
     pub phases: Vec<Phase>,
 }
 
+/// Why bursts are not told to come in cycles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoCycles {
+    /// The gaps between them differ too much.
+    Uneven,
+    /// Gaps that come about by chance are as equal.
+    Chance,
+    /// There are too few gaps.
+    Few,
+    /// Spectrum or autocorrelation of the data rate have another period, or none.
+    Disagree,
+}
+
 impl Rhythm {
+    /// Gaps between bursts from which on cycles are told.
+    pub const LEAST_GAPS: u64 = LEAST_CYCLES;
+
+    /// Why there are no cycles; none if there are, or too few bursts to ask.
+    pub fn why_not(&self) -> Option<NoCycles> {
+        let gaps = self.gaps.filter(|_| self.period_s.is_none())?;
+        Some(match gaps {
+            _ if !gaps.is_even() => NoCycles::Uneven,
+            _ if gaps.count < LEAST_CYCLES => NoCycles::Few,
+            _ if !gaps.is_regular() => NoCycles::Chance,
+            _ => NoCycles::Disagree,
+        })
+    }
+
     /// Whether a way of looking found the period that is reported.
     pub fn agrees(&self, period_s: f64) -> bool {
         let jitter = self.gaps.filter(Gaps::is_regular).map_or(0.0, |gaps| gaps.variation);

@@ -1,5 +1,6 @@
 //! Classes and cycles of programs whose classes and cycles are known, and of I/O that has none.
 
+use pio_explain::rhythm::NoCycles;
 use pio_explain::{Accumulator, Explanation, Purpose};
 use pio_machine::Duration;
 use pio_sim::Workload;
@@ -220,7 +221,12 @@ fn a_handful_of_bursts_is_not_periodic() {
         let found = writes_at(&times, 5, 1.0);
         assert_eq!(found.rhythm.bursts, u64::from(count));
         assert_eq!(found.rhythm.period_s, None, "{count} bursts: {:?}", found.rhythm);
+        // Not that the gaps vary: they do not.
+        let why = (count > 3).then_some(NoCycles::Few);
+        assert_eq!(found.rhythm.why_not(), why, "{count} bursts: {:?}", found.rhythm);
     }
+    let uneven = [10.0, 15.0, 25.0, 45.0, 85.0, 105.0, 115.0, 120.0];
+    assert_eq!(writes_at(&uneven, 5, 1.0).rhythm.why_not(), Some(NoCycles::Uneven));
 }
 
 /// The gaps are equal, but every third burst moves ten times as much: the rate of data has a period of its own, and what
@@ -233,6 +239,7 @@ fn cycles_are_not_told_against_the_rate_of_data() {
     let found = writes_at(&times, 1, 1.0);
     let (gaps, rhythm) = (found.rhythm.gaps.expect("gaps"), &found.rhythm);
     assert!(gaps.is_regular() && gaps.mean_s < 11.0, "{gaps:?}");
+    assert_eq!(rhythm.why_not(), rhythm.period_s.is_none().then_some(NoCycles::Disagree));
     for peak in [rhythm.spectrum, rhythm.autocorrelation] {
         let peak = peak.expect("a peak").period_s;
         assert!(rhythm.period_s.is_none_or(|period| (period / peak - 1.0).abs() < 0.1), "{rhythm:?}");
