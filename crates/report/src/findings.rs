@@ -42,9 +42,15 @@ pub fn not_advised_in_words(found: &Explanation) -> Vec<Told> {
 }
 
 /// How the estimates are made: for every reader.
-const METHOD: &str = "Costs are estimates, in seconds of the job: the time of the calls named, less what the same \
-    would take otherwise. Time that overlaps, of threads or of processes, counts once; no call is counted twice; all \
-    costs together are no more than the time in I/O.";
+fn method(found: &Explanation) -> String {
+    let faults = found.findings.iter().any(|finding| finding.kind == Kind::RandomMapping);
+    format!(
+        "Costs are estimates, in seconds of the job: the time of the calls named, less what the same would take otherwise. \
+         Time that overlaps, of threads or of processes, counts once; no call is counted twice; all costs together are no \
+         more than the time in I/O.{}",
+        if faults { " Page faults are no calls: what they cost is beside that time." } else { "" }
+    )
+}
 
 /// The findings for the terminal; nothing if there are none.
 pub(crate) fn text(found: &Explanation) -> String {
@@ -66,7 +72,7 @@ pub(crate) fn text(found: &Explanation) -> String {
             text.push_str(&wrap(&escape::terminal(line), 96, "     "));
         }
     }
-    text.push_str(&wrap(METHOD, 96, "  "));
+    text.push_str(&wrap(&method(found), 96, "  "));
     text.push_str(&dismissed);
     text
 }
@@ -99,7 +105,7 @@ pub(crate) fn html(found: &Explanation) -> String {
         }
         html.push_str("</li>");
     }
-    html.push_str(&format!("</ol><p class=\"note\">{}</p>{dismissed}", escape::prose(METHOD)));
+    html.push_str(&format!("</ol><p class=\"note\">{}</p>{dismissed}", escape::prose(&method(found))));
     html
 }
 
@@ -220,7 +226,9 @@ fn evidence_of_events(finding: &Finding) -> String {
         units::time_ns(cost.from_ns.min(cost.until_ns)),
         units::time_ns(cost.until_ns)
     );
-    let mut text = format!("{} took {} {when}.", calls(finding.kind, cost), units::time_ns(cost.time_ns));
+    // Nobody measures a page fault: the recorder tries what one takes.
+    let took = if finding.kind == Kind::RandomMapping { "are estimated to have taken" } else { "took" };
+    let mut text = format!("{} {took} {} {when}.", calls(finding.kind, cost), units::time_ns(cost.time_ns));
     // Of these, the number is not one of processes in I/O: those that compute, wait, or have page faults side by side.
     let side_by_side = matches!(
         finding.kind,

@@ -3,8 +3,8 @@
 use pio_explain::Explanation;
 use pio_report::{Told, findings_in_words, text};
 use pio_trace::{
-    Call, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, Process, ProcessId, Stripes, Tables,
-    Target,
+    Call, Event, File, FileId, Flags, Handle, HandleId, LargeRequests, PageFaults, Process, ProcessId,
+    Stripes, Tables, Target,
 };
 
 const MS: u64 = 1_000_000;
@@ -82,6 +82,26 @@ fn waits_that_larger_requests_would_meet_are_told_apart() {
     let comparison = "the same bytes would take 4.092 ms. 50 ms more was spent waiting, as for the system's read-ahead or \
                       write-behind: larger requests would wait as long.";
     assert!(told.evidence.contains(comparison), "{told:?}");
+}
+
+/// Their number is counted, what each takes is tried by the recorder: a sum of times that nobody measured.
+#[test]
+fn what_page_faults_take_is_an_estimate_beside_the_time_in_io() {
+    let mut tables = tables(1);
+    let rates = "device read 1000 (900-1100) MB/s, page read 40.96 (40.00-41.00) MB/s, in /";
+    let faults = "process 0: 1000 major, 4096000 bytes from devices";
+    tables.notes.extend(
+        [(LargeRequests::NOTE, rates), (PageFaults::NOTE, faults)]
+            .map(|(name, value)| (name.into(), value.into())),
+    );
+    let mut map = Event::new(Call::Mmap, ProcessId(0), MS);
+    (map.handle, map.size, map.elapsed_ns) = (Some(HandleId(0)), 64 << 20, 1000);
+    let found = Explanation::of(&tables, [map]);
+    let told = only(findings_in_words(&found));
+    assert!(told.evidence.contains("(3.906 MiB in all) are estimated to have taken 100 ms"), "{told:?}");
+    assert!(!told.evidence.contains("in I/O at a time"), "{told:?}");
+    let words = text(&found).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Page faults are no calls: what they cost is beside that time."), "{words}");
 }
 
 #[test]
