@@ -103,7 +103,9 @@ fn totals(before: &Explanation, after: &Explanation) -> Table {
     let imbalance = |found: &Explanation| found.imbalance.and_then(|one| one.io_time);
     let bandwidth = |transfer: Transfer| transfer.bandwidth_bytes_per_s();
     let (old, new) = (before.transfers, after.transfers);
-    let sequential = |found: &Explanation| found.program_pattern.sequential_fraction();
+    let asked = |found: &Explanation| found.program_pattern.sequential_fraction();
+    let differ = [before, after].iter().any(|found| found.program_pattern != found.file_system_pattern);
+    let arrived = |found: &Explanation| found.file_system_pattern.sequential_fraction().filter(|_| differ);
     let (a, b) = (before, after);
     let (x, y) = (&a.workload, &b.workload);
     let rows = [
@@ -118,7 +120,8 @@ fn totals(before: &Explanation, after: &Explanation) -> Table {
         row("written", x.write.bytes as f64, y.write.bytes as f64, units::bytes),
         row("read bandwidth", bandwidth(old.read), bandwidth(new.read), units::rate),
         row("write bandwidth", bandwidth(old.write), bandwidth(new.write), units::rate),
-        row("consecutive accesses", sequential(a), sequential(b), units::percent),
+        row("consecutive accesses, of the program", asked(a), asked(b), units::percent),
+        row("consecutive accesses, at the file system", arrived(a), arrived(b), units::percent),
         row("cycle", a.rhythm.period_s, b.rhythm.period_s, units::time_s),
     ];
     Table {

@@ -99,10 +99,16 @@ fn time(found: &Explanation) -> Option<String> {
 }
 
 fn order(found: &Explanation) -> Option<String> {
-    let sequential =
-        found.file_system_pattern.sequential_fraction().or(found.program_pattern.sequential_fraction())?;
+    let (asked, arrived) = (&found.program_pattern, &found.file_system_pattern);
+    let (sequential, whose) = match (asked.sequential_fraction(), arrived.sequential_fraction()) {
+        (Some(asked), None) => (asked, "program's accesses"),
+        (_, Some(arrived)) if found.program_pattern != found.file_system_pattern => {
+            (arrived, "accesses that reached the file system")
+        }
+        (_, arrived) => (arrived?, "accesses"),
+    };
     Some(format!(
-        "{} of the accesses continued where the one before, through the same handle, had ended.",
+        "{} of the {whose} continued where the one before, through the same handle, had ended.",
         units::percent(sequential)
     ))
 }

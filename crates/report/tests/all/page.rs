@@ -349,7 +349,7 @@ fn what_was_not_measured_is_no_zero() {
     assert!(!told.contains("on average (Miller"), "no request has no mean size: {told}");
 
     let compared = pio_report::diff_text(&empty, &whole);
-    for row in ["mean request", "read bandwidth", "write bandwidth", "consecutive accesses"] {
+    for row in ["mean request", "read bandwidth", "write bandwidth", "consecutive accesses, of the program"] {
         assert_eq!(cells(&compared, row)[1], "–", "{compared}");
     }
     assert_eq!(cells(&compared, "requests")[1], "0", "this was counted: {compared}");
