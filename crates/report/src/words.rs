@@ -148,7 +148,10 @@ pub(crate) fn trouble(trouble: &Trouble) -> Vec<String> {
     }
     if !trouble.unfinished.is_empty() {
         let calls: Vec<_> = trouble.unfinished.iter().map(|(call, count)| times(*call, *count)).collect();
-        lines.push(format!("Calls that never returned: {}", calls.join(", ")));
+        lines.push(format!(
+            "Calls that never returned: {}. What they took is not known, and counts as nothing.",
+            calls.join(", ")
+        ));
     }
     lines.extend(failed(trouble, false));
     lines
