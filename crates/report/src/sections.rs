@@ -447,6 +447,8 @@ fn order_name(order: Order) -> String {
     match order {
         Order::Once => "once".into(),
         Order::Sequential => "sequential".into(),
+        // Bytes that are written again and again, as a header is.
+        Order::Strided { bytes, stride: 0 } => format!("{} at one place", units::bytes(bytes.round())),
         Order::Strided { bytes, stride } => {
             format!("{} every {}", units::bytes(bytes.round()), units::bytes(stride as f64))
         }
