@@ -82,6 +82,7 @@ static void modes(void) {
   FAILS(MPI_File_write_ordered_begin(file, &value, 1, MPI_INT), MPI_ERR_READ_ONLY);
   FAILS(MPI_File_set_size(file, 0), MPI_ERR_READ_ONLY);
   FAILS(MPI_File_preallocate(file, 10), MPI_ERR_READ_ONLY);
+  FAILS(MPI_File_sync(file), MPI_ERR_READ_ONLY);
   OK(MPI_File_close(&file));
 }
 

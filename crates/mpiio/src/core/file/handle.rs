@@ -300,7 +300,8 @@ impl File {
     /// Makes what this rank wrote durable.
     pub(crate) fn sync(&self) -> Result<(), Status> {
         if !self.inner.mode.writes() {
-            return Ok(());
+            // MPI says nothing of it; its implementations refuse.
+            return Err(Status::ReadOnly);
         }
         self.inner.drain();
         Ok(self.inner.storage.sync()?)
