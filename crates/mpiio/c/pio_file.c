@@ -165,10 +165,9 @@ int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Data
   int found = 0, status;
   const struct pio_representation *representation = pio_representation_of(datarep, &found);
   int64_t displacement = disp == MPI_DISPLACEMENT_CURRENT ? PIO_DISPLACEMENT_CURRENT : disp;
-  if (representation == NULL) {
-    status = pio_type_of(etype, &core_etype);
-    if (status == PIO_SUCCESS) status = pio_type_of(filetype, &core_filetype);
-  } else {
+  status = pio_type_of(etype, &core_etype);
+  if (status == PIO_SUCCESS) status = pio_type_of(filetype, &core_filetype);
+  if (representation != NULL && status == PIO_SUCCESS) {
     status = pio_type_in_file(etype, representation, &own_etype);
     if (status == PIO_SUCCESS) status = pio_type_in_file(filetype, representation, &own_filetype);
     core_etype = own_etype;

@@ -43,9 +43,11 @@
   X(Comm_group)             \
   X(Comm_rank)              \
   X(Comm_set_attr)          \
+  X(Comm_set_errhandler)    \
   X(Comm_size)              \
   X(Comm_split_type)        \
   X(Comm_test_inter)        \
+  X(Error_class)            \
   X(Error_string)           \
   X(Errhandler_free)        \
   X(Get_count)              \
@@ -60,6 +62,7 @@
   X(Info_get_nkeys)         \
   X(Info_get_nthkey)        \
   X(Info_set)               \
+  X(Initialized)            \
   X(Iprobe)                 \
   X(Irecv)                  \
   X(Irsend)                 \
@@ -67,6 +70,7 @@
   X(Issend)                 \
   X(Allreduce)              \
   X(Mrecv)                  \
+  X(Pack)                   \
   X(Pack_external)          \
   X(Pack_external_size)     \
   X(Query_thread)           \

@@ -115,9 +115,10 @@ PIO_HIDDEN MPI_Errhandler pio_inherited_errhandler(void);
 /* ends the job. */
 PIO_HIDDEN void pio_abort(MPI_Comm comm, int code);
 
-/* pio_types.c: the core's form of a datatype, which stays with it; */
+/* pio_types.c: the core's form of a datatype, which stays with it; PIO_TYPE if it is not committed; */
 PIO_HIDDEN int pio_type_of(MPI_Datatype type, const pio_type **found);
-/* the core's form of a datatype as it is in a file with another representation, to be freed by the caller; */
+/* the core's form of a datatype as it is in a file with another representation, to be freed by the caller. Not whether
+ * it is committed; */
 PIO_HIDDEN int pio_type_in_file(MPI_Datatype type, const struct pio_representation *representation, pio_type **found);
 /* a duplicate of a datatype, for keeping or for the program; predefined ones are their own duplicates; */
 PIO_HIDDEN int pio_type_kept(MPI_Datatype type, MPI_Datatype *kept);

@@ -16,6 +16,8 @@ static int pio_basic(MPI_Datatype type, MPI_Count *size, MPI_Count *extent);
 #include "pio_datatype.h"
 
 static int pio_type_keyval;
+/* Of this process alone, and it returns errors. Null if the program began MPI with sessions only. */
+static MPI_Comm pio_alone;
 
 static int pio_type_copied(MPI_Datatype type, int keyval, void *extra, void *value, void *copy, int *flag) {
   (void)type, (void)keyval, (void)extra, (void)value, (void)copy;
@@ -29,7 +31,30 @@ static int pio_type_deleted(MPI_Datatype type, int keyval, void *value, void *ex
   return MPI_SUCCESS;
 }
 
-int pio_types_begin(void) { return pio.Type_create_keyval(pio_type_copied, pio_type_deleted, &pio_type_keyval, NULL); }
+static int pio_alone_begin(void) {
+  int has_world = 0, error = pio.Initialized(&has_world);
+  pio_alone = pio.comm_null;
+  if (error != MPI_SUCCESS || !has_world) return error;
+  /* Not duplicated: that would call the program's functions for the attributes of MPI_COMM_SELF. */
+  error = pio.Comm_split_type(pio.comm_self, MPI_COMM_TYPE_SHARED, 0, pio.info_null, &pio_alone);
+  return error == MPI_SUCCESS ? pio.Comm_set_errhandler(pio_alone, pio.errors_return) : error;
+}
+
+int pio_types_begin(void) {
+  int error = pio_alone_begin();
+  if (error != MPI_SUCCESS) return error;
+  return pio.Type_create_keyval(pio_type_copied, pio_type_deleted, &pio_type_keyval, NULL);
+}
+
+/* MPI cannot be asked, but MPICH and Open MPI look before they pack nothing. */
+static int pio_is_committed(MPI_Datatype type) {
+  char from[1], to[1];
+  int position = 0, class = MPI_SUCCESS, error;
+  if (pio_alone == pio.comm_null) return 1;
+  error = pio.Pack(from, 0, type, to, (int)sizeof to, &position, pio_alone);
+  if (error != MPI_SUCCESS) pio.Error_class(error, &class);
+  return class != MPI_ERR_TYPE;
+}
 
 static int pio_basic(MPI_Datatype type, MPI_Count *size, MPI_Count *extent) {
   const struct pio_representation *representation = pio_representation;
@@ -46,7 +71,7 @@ static int pio_basic(MPI_Datatype type, MPI_Count *size, MPI_Count *extent) {
   return error;
 }
 
-/* It stays with the datatype, so that it is made once. */
+/* It stays with the datatype, so that it is made once: a type that has been committed stays so. */
 int pio_type_of(MPI_Datatype type, const pio_type **found) {
   unsigned char *description = NULL;
   size_t length = 0;
@@ -56,6 +81,7 @@ int pio_type_of(MPI_Datatype type, const pio_type **found) {
   if (type == pio.datatype_null) return PIO_TYPE;
   if (pio.Type_get_attr(type, pio_type_keyval, &value, &flag) != MPI_SUCCESS) return PIO_TYPE;
   if (!flag) {
+    if (!pio_is_committed(type)) return PIO_TYPE;
     if (pio_datatype_describe(type, &description, &length) != MPI_SUCCESS) return PIO_TYPE;
     value = pio_core->type_create(description, length);
     free(description);

@@ -122,6 +122,37 @@ static void arguments_of_one_rank(void) {
   OK(MPI_File_close(&file));
 }
 
+/* A datatype counts only from its commitment on, whatever was tried before. */
+static void uncommitted(void) {
+  MPI_File file = created("uncommitted");
+  MPI_Datatype type;
+  MPI_Request request;
+  MPI_Status status;
+  int data[2] = {1 + rank, 2 + rank}, back[2] = {0, 0};
+  MPI_Type_contiguous(2, MPI_INT, &type);
+  FAILS(MPI_File_write(file, data, 1, type, &status), MPI_ERR_TYPE);
+  FAILS(MPI_File_write_at(file, 0, data, 0, type, &status), MPI_ERR_TYPE);
+  FAILS(MPI_File_write_all(file, data, 1, type, &status), MPI_ERR_TYPE);
+  FAILS(MPI_File_write_shared(file, data, 1, type, &status), MPI_ERR_TYPE);
+  FAILS(MPI_File_iwrite(file, data, 1, type, &request), MPI_ERR_TYPE);
+  FAILS(MPI_File_write_at_all_begin(file, 0, data, 1, type), MPI_ERR_TYPE);
+  FAILS(MPI_File_read_at(file, 0, back, 1, type, &status), MPI_ERR_TYPE);
+  FAILS(MPI_File_set_view(file, 0, MPI_INT, type, "native", MPI_INFO_NULL), MPI_ERR_TYPE);
+  FAILS(MPI_File_set_view(file, 0, type, type, "native", MPI_INFO_NULL), MPI_ERR_TYPE);
+  FAILS(MPI_File_set_view(file, 0, MPI_INT, type, "external32", MPI_INFO_NULL), MPI_ERR_TYPE);
+  MPI_Type_commit(&type);
+  OK(MPI_File_set_view(file, 8 * rank, MPI_INT, type, "native", MPI_INFO_NULL));
+  OK(MPI_File_write_at_all(file, 0, data, 1, type, &status));
+  OK(MPI_File_read_at(file, 0, back, 1, type, &status));
+  CHECK(memcmp(data, back, sizeof data) == 0);
+  MPI_Type_free(&type);
+  /* The next one may have the handle of the last. */
+  MPI_Type_contiguous(2, MPI_INT, &type);
+  FAILS(MPI_File_write_at(file, 0, data, 1, type, &status), MPI_ERR_TYPE);
+  MPI_Type_free(&type);
+  OK(MPI_File_close(&file));
+}
+
 static MPI_Datatype indexed(int first_length, int first, int second_length, int second) {
   int lengths[2] = {first_length, second_length}, places[2] = {first, second};
   MPI_Datatype type;
@@ -173,6 +204,7 @@ int main(int count, char **arguments) {
   opening();
   modes();
   arguments_of_one_rank();
+  uncommitted();
   views();
   return end();
 }
