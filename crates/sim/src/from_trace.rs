@@ -67,6 +67,8 @@ const SHORTEST_SLEEP_NS: u64 = 10_000;
 const BUSY_NS: u64 = 20_000_000;
 /// Ranks that met are nearer than this part of the time that they were busy.
 const NEAR: u64 = 20;
+/// By this part of a wait for processors, the kernel's clocks and the program's may be apart.
+const CLOCKS_APART: u64 = 20;
 
 /// Calls that give a file another size.
 const RESIZING: [Call; 4] =
@@ -473,7 +475,9 @@ impl<'t> Reader<'t> {
             let Some(program) = self.workload.programs[*rank as usize].get_mut(launched..) else { continue };
             let idle: u128 = program.iter().map(|step| u128::from(step.idle.picoseconds())).sum();
             let within_ns = self.without_processor[*rank as usize].waited_ns();
-            let rest = idle.saturating_sub(u128::from(wait.waited_ns.saturating_sub(within_ns)) * 1000);
+            let between_ps = u128::from(wait.waited_ns.saturating_sub(within_ns)) * 1000;
+            let error_ps = u128::from(wait.waited_ns / CLOCKS_APART) * 1000;
+            let rest = Some(idle.saturating_sub(between_ps)).filter(|rest| *rest > error_ps).unwrap_or(0);
             for step in program.iter_mut().filter(|step| step.idle > Duration::ZERO) {
                 let part = u128::from(step.idle.picoseconds()) * rest / idle;
                 step.idle = Duration::from_picoseconds(part as u64);
