@@ -1,5 +1,12 @@
 //! Bandwidth, which has one meaning everywhere: bytes moved, over the time in which at least one call that moves such
-//! bytes was under way. What overlaps, of threads or of processes, counts once.
+//! bytes was under way. What overlaps, of threads or of processes, counts once. A call of a library that returns before its
+//! data move is under way as well while calls at the files move them.
+
+use std::collections::VecDeque;
+
+use pio_trace::{Flags, Layer, Op};
+
+use crate::tally::Seen;
 
 /// Bytes that calls moved, and the time in which they did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,5 +52,39 @@ impl Covered {
             self.busy_ns += added_ns;
         }
         (from_ns, added_ns)
+    }
+}
+
+/// Operations that a process began by calls of libraries which return before their data move.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Begun(VecDeque<(u64, Layer, bool)>);
+
+impl Begun {
+    /// Of more, the oldest are forgotten.
+    const MOST: usize = 256;
+
+    /// Takes a call of any layer; they come in order of start. Whether a call at the files moves the data of an operation that
+    /// was begun: then by a call of which layer, and whether it is a write.
+    pub(crate) fn add(&mut self, event: &Seen<'_>) -> Option<(Layer, bool)> {
+        let writes = match event.op() {
+            Op::Read => false,
+            Op::Write => true,
+            _ => return None,
+        };
+        if event.operation == 0 {
+            return None;
+        }
+        if event.is_physical() {
+            let is_at_files = !self.0.is_empty() && event.layer().is_at_files();
+            let of_event = || self.0.iter().rev().find(|(operation, ..)| *operation == event.operation);
+            return is_at_files.then(of_event).flatten().map(|&(_, layer, writes)| (layer, writes));
+        }
+        if event.flags.contains(Flags::ASYNC) && !event.layer().is_at_files() {
+            if self.0.len() == Begun::MOST {
+                self.0.pop_front();
+            }
+            self.0.push_back((event.operation, event.layer(), writes));
+        }
+        None
     }
 }

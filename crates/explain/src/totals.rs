@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
 
 use crate::apart::{CROWD, Slices};
-use crate::bandwidth::{Covered, Transfer, Transfers};
+use crate::bandwidth::{Begun, Covered, Transfer, Transfers};
 use crate::bins::Bins;
 use crate::collectives::MpiIoTime;
 use crate::explanation::{
@@ -68,6 +68,8 @@ pub(crate) struct Totals<'a> {
     levels_differ: bool,
     /// Calls of the program, and those at the file system.
     moved: [Moved; 2],
+    /// By process.
+    begun: Vec<Begun>,
     /// POSIX calls on files that the program opened by MPI-IO.
     moved_on_mpi_files: Moved,
     /// Calls of the program, by layer, of those above the file system.
@@ -91,7 +93,12 @@ impl Moved {
     fn add(&mut self, event: &Seen<'_>, writes: bool) {
         let index = usize::from(writes);
         self.bytes[index] = self.bytes[index].saturating_add(event.bytes);
-        self.covered[index].add(event.start_ns, event.end_ns());
+        self.add_time(event, writes);
+    }
+
+    /// Counts the time alone.
+    fn add_time(&mut self, event: &Seen<'_>, writes: bool) {
+        self.covered[usize::from(writes)].add(event.start_ns, event.end_ns());
         self.data.add(event.start_ns, event.end_ns());
     }
 
@@ -137,6 +144,7 @@ struct ProcessCounters {
     covered: Covered,
     /// The program's reads and writes.
     data: Covered,
+    begun: Begun,
     think_ns: u64,
     levels: Levels,
     messages: Tally,
@@ -210,6 +218,7 @@ impl<'a> Totals<'a> {
             rate: Bins::new(4),
             levels_differ: false,
             moved: Default::default(),
+            begun: vec![Begun::default(); tables.processes.len()],
             moved_on_mpi_files: Moved::default(),
             moved_by_layer: Default::default(),
             any: Covered::default(),
@@ -391,7 +400,8 @@ impl<'a> Totals<'a> {
         self.add_io_time(event);
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             process.levels.add(event, program, file_system);
-            if program && matches!(event.op(), Op::Read | Op::Write) {
+            let moves_begun = process.begun.add(event).is_some();
+            if moves_begun || (program && matches!(event.op(), Op::Read | Op::Write)) {
                 process.data.add(event.start_ns, event.end_ns());
             }
             if event.layer() == Layer::MpiIo {
@@ -420,6 +430,11 @@ impl<'a> Totals<'a> {
         }
         if program && !file_system {
             self.moved_by_layer[event.layer() as usize].add(event, writes);
+        }
+        let begun = self.begun.get_mut(event.process.index());
+        if let Some((layer, writes)) = begun.and_then(|begun| begun.add(event)) {
+            self.moved[0].add_time(event, writes);
+            self.moved_by_layer[layer as usize].add_time(event, writes);
         }
     }
 

@@ -289,6 +289,41 @@ fn thakurs_view_counts_where_the_library_did() {
     assert_eq!((found.transfers.write, found.transfers.data), (log, log));
 }
 
+/// MPI moves the data of a nonblocking operation after its call has returned. That counted as 1 MiB in a microsecond.
+#[test]
+fn nonblocking_operations_are_as_fast_as_their_data_move() {
+    let tables = Tables {
+        processes: vec![process(Some(0), Some(100 * MS))],
+        files: vec![File { path: "/data".into() }],
+        handles: vec![handle(0, 0, 1)],
+        ..Tables::default()
+    };
+    let operation = |mut event: Event, number, flags| {
+        event.operation = number;
+        event.flags = event.flags | flags;
+        event
+    };
+    let moves = |call, start_ns, elapsed_ns| at(event(call, 0, Some(0), start_ns, elapsed_ns), 0, 1 << 20);
+    let events = [
+        operation(moves(Call::MpiFileIwriteAtAll, MS, 1000), 2, Flags::ASYNC),
+        event(Call::MpiWait, 0, None, 10 * MS, 20 * MS),
+        // Data sieving reads what it will write.
+        operation(physical(moves(Call::Pread, 12 * MS, 3 * MS)), 2, Flags::NONE),
+        operation(physical(moves(Call::Pwrite, 15 * MS, 5 * MS)), 2, Flags::NONE),
+        // A blocking one lasts as long as its call.
+        operation(moves(Call::MpiFileReadAt, 40 * MS, 10 * MS), 3, Flags::NONE),
+        operation(physical(moves(Call::Pread, 42 * MS, 3 * MS)), 3, Flags::NONE),
+    ];
+    let found = Explanation::of(&tables, events);
+    let write = Transfer { bytes: 1 << 20, busy_ns: 8 * MS + 1000 };
+    let read = Transfer { bytes: 1 << 20, busy_ns: 10 * MS };
+    assert_eq!((found.transfers.write, found.transfers.read), (write, read));
+    let data = Transfer { bytes: 2 << 20, busy_ns: 18 * MS + 1000 };
+    assert_eq!((found.transfers.data, found.processes[0].transfer), (data, data));
+    let asked = found.asked_operations.expect("the program used MPI-IO");
+    assert_eq!(asked.write, write);
+}
+
 #[test]
 fn layers_are_kept_apart() {
     let (tables, events) = collective_write();
