@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIO_VERSION 4
+#define PIO_VERSION 5
 
 /* What went wrong: each has its MPI error class. */
 enum pio_status {
@@ -84,6 +84,8 @@ struct pio_mpi {
                 pio_request *request);
   /* Whether any thread may call MPI, beside others. */
   int (*for_threads)(void);
+  /* Whether this MPI moves data that end within an etype. */
+  int (*parts_of_etypes)(void);
   /* A nonblocking operation is complete. Called once for each that `start` began without an error. */
   void (*complete)(void *token, int status, uint64_t moved);
 };

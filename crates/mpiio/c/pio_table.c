@@ -108,6 +108,15 @@ static int pio_for_threads(void) {
   return pio.Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE;
 }
 
+/* MPI forbids it, and MPICH refuses it. */
+static int pio_parts_of_etypes(void) {
+#ifdef OPEN_MPI
+  return 1;
+#else
+  return 0;
+#endif
+}
+
 PIO_HIDDEN const struct pio_mpi pio_table = {
     .duplicate = pio_duplicate,
     .release = pio_release,
@@ -121,5 +130,6 @@ PIO_HIDDEN const struct pio_mpi pio_table = {
     .barrier = pio_barrier,
     .gather = pio_gather,
     .for_threads = pio_for_threads,
+    .parts_of_etypes = pio_parts_of_etypes,
     .complete = pio_operation_complete,
 };

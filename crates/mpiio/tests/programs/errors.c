@@ -133,6 +133,52 @@ static void arguments_of_one_rank(void) {
   OK(MPI_File_close(&file));
 }
 
+/* MPI wants whole etypes. Open MPI moves parts, too; at its shared pointer, what comes next overwrites the last one. */
+static void parts_of_etypes(void) {
+  MPI_File file = created("parts");
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Offset place = -1;
+  char data[24], back[24] = "";
+  for (int i = 0; i < 24; i++) data[i] = (char)(24 * rank + i + 1);
+  interleave(file);
+#ifdef OPEN_MPI
+  OK(MPI_File_write(file, data, 6, MPI_BYTE, &status));
+  CHECK(count_of(&status, MPI_BYTE) == 6);
+  OK(MPI_File_get_position(file, &place));
+  CHECK(place == 1);
+  OK(MPI_File_write_all(file, data + 6, 7, MPI_BYTE, &status));
+  OK(MPI_File_iwrite(file, data + 13, 3, MPI_BYTE, &request));
+  OK(MPI_Wait(&request, &status));
+  OK(MPI_File_get_position(file, &place));
+  CHECK(place == 4);
+  OK(MPI_File_write_at_all(file, 4, data + 16, 6, MPI_BYTE, &status));
+  settle(file);
+  OK(MPI_File_read_at(file, 0, back, 5, MPI_BYTE, &status));
+  CHECK(memcmp(back, data, 5) == 0 && back[5] == 0);
+  OK(MPI_File_seek(file, 1, MPI_SEEK_SET));
+  OK(MPI_File_read_all(file, back + 4, 9, MPI_BYTE, &status));
+  OK(MPI_File_read_all(file, back + 13, 9, MPI_BYTE, &status));
+  CHECK(memcmp(back, data, 22) == 0);
+  /* A seek from a pointer within an etype counts from the beginning of that. */
+  OK(MPI_File_seek(file, -4, MPI_SEEK_CUR));
+  OK(MPI_File_get_position(file, &place));
+  CHECK(place == 1);
+#else
+  FAILS(MPI_File_write(file, data, 6, MPI_BYTE, &status), MPI_ERR_IO);
+  FAILS(MPI_File_write_all(file, data, 6, MPI_BYTE, &status), MPI_ERR_IO);
+  FAILS(MPI_File_iwrite(file, data, 6, MPI_BYTE, &request), MPI_ERR_IO);
+  FAILS(MPI_File_read_at(file, 0, back, 6, MPI_BYTE, &status), MPI_ERR_IO);
+  OK(MPI_File_get_position(file, &place));
+  CHECK(place == 0);
+#endif
+  FAILS(MPI_File_write_shared(file, data, 6, MPI_BYTE, &status), MPI_ERR_IO);
+  FAILS(MPI_File_write_ordered(file, data, 6, MPI_BYTE, &status), MPI_ERR_IO);
+  OK(MPI_File_get_position_shared(file, &place));
+  CHECK(place == 0);
+  OK(MPI_File_close(&file));
+}
+
 /* A datatype counts only from its commitment on, whatever was tried before. */
 static void uncommitted(void) {
   MPI_File file = created("uncommitted");
@@ -215,6 +261,7 @@ int main(int count, char **arguments) {
   opening();
   modes();
   arguments_of_one_rank();
+  parts_of_etypes();
   uncommitted();
   views();
   return end();

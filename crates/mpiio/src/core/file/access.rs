@@ -30,6 +30,8 @@ use crate::core::storage::sidecar::Sidecar;
 pub(crate) struct Inner {
     pub(crate) mode: Mode,
     pub(crate) strategy: Strategy,
+    /// Whether data may end within an etype.
+    pub(crate) parts_of_etypes: bool,
     pub(crate) rank: u32,
     pub(crate) site: Site,
     pub(crate) storage: Storage,
@@ -53,7 +55,7 @@ pub(crate) struct State {
     pub(crate) overlapping: Option<Arc<Overlapping>>,
     /// How many views there were before.
     pub(crate) view_number: u64,
-    /// The individual file pointer, in etypes.
+    /// The individual file pointer, in data bytes: it may be within an etype.
     pub(crate) position: u64,
     /// Where the shared file pointer of this view began, in etypes.
     pub(crate) shared_start: u64,
@@ -105,7 +107,7 @@ struct Operation {
 }
 
 enum Start {
-    /// At this position of the view, in etypes.
+    /// At this data byte of the view.
     At(u64),
     /// After the data of the lower ranks, which are not known yet.
     Ordered { view_number: u64, shared_start: u64 },
@@ -179,7 +181,7 @@ impl Inner {
         bytes: u64,
     ) -> Option<Range<u64>> {
         let Start::At(start) = *start else { return None };
-        let positions = state.positions(start, bytes / state.view.etype_size()).ok()?;
+        let positions = state.positions(start, bytes).ok()?;
         let is_plain = !state.atomic && state.overlapping.is_none();
         (is_plain && self.site.is_one_request(&state.views, direction, &state.view, &positions))
             .then_some(positions)
@@ -314,23 +316,26 @@ impl Inner {
             self.not_sequential()?;
         }
         let memory = memory?;
-        let etype_size = state.view.etype_size();
-        if !memory.size().is_multiple_of(etype_size) {
-            return Err(Status::Argument);
+        let (bytes, etype_size) = (memory.size(), state.view.etype_size());
+        // A shared pointer counts etypes: the next operation would begin before the last byte of this one.
+        let may_end_within = self.parts_of_etypes && positioning != Positioning::Shared;
+        if !bytes.is_multiple_of(etype_size) && !may_end_within {
+            return Err(Status::Io);
         }
-        let etypes = memory.size() / etype_size;
         let start = match positioning {
-            Positioning::Explicit(offset) => u64::try_from(offset).map_err(|_| Status::Argument)?,
+            Positioning::Explicit(offset) => {
+                state.byte_position(u64::try_from(offset).map_err(|_| Status::Argument)?)?
+            }
             Positioning::Individual => state.position,
             Positioning::Shared if collective => return Ok((state.ordered(), memory)),
             Positioning::Shared => {
-                let moved = self.sidecar().fetch_add(state.view_number, etypes)?;
-                state.shared_start.wrapping_add(moved)
+                let moved = self.sidecar().fetch_add(state.view_number, bytes / etype_size)?;
+                state.byte_position(state.shared_start.wrapping_add(moved))?
             }
         };
-        state.positions(start, etypes)?;
+        state.positions(start, bytes)?;
         if positioning == Positioning::Individual {
-            state.position = start + etypes;
+            state.position = start + bytes;
         }
         Ok((Start::At(start), memory))
     }
@@ -342,7 +347,7 @@ impl Inner {
         }
         let Start::At(start) = operation.start else { return Err(Status::Internal) };
         let Operation { direction, view, overlapping, mut memory, context, atomic, .. } = operation;
-        let positions = positions(&view, start, memory.size() / view.etype_size())?;
+        let positions = positions(&view, start, memory.size())?;
         if let Some(overlapping) = overlapping {
             return overlapping.read(&self.storage, positions, &mut memory);
         }
@@ -391,7 +396,7 @@ enum Phase {
         call: CollectiveCall,
         before: u64,
     },
-    /// Where the data begin, in etypes.
+    /// At which data byte of the view the data begin.
     Placed(Result<u64, Status>),
     Driving {
         driver: Box<Driver<dyn StateMachine + Send>>,
@@ -509,23 +514,24 @@ impl Operation {
                 let ([moved, status], _) = said.as_chunks::<8>() else { return Err(Status::Internal) };
                 Status::check(u64::from_ne_bytes(*status) as i32)?;
                 let moved = u64::from_ne_bytes(*moved).wrapping_add(*before);
-                Ok(Some(Phase::Placed(Ok(shared_start.wrapping_add(moved)))))
+                let start = shared_start.wrapping_add(moved).checked_mul(self.view.etype_size());
+                Ok(Some(Phase::Placed(start.ok_or(Status::Argument))))
             }
             _ => Err(Status::Internal),
         }
     }
 
-    /// Begins where its data do, in etypes; ends it, if this rank needs no other.
+    /// Begins at the data byte of the view where its data do; ends it, if this rank needs no other.
     fn begin(
         self,
         file: &Inner,
         channel: &mut Channel,
         start: Result<u64, Status>,
     ) -> ControlFlow<Result<u64, Status>, Phase> {
-        let (etypes, is_independent) = (self.etypes(), self.is_independent(file));
+        let is_independent = self.is_independent(file);
         let Operation { direction, view, overlapping, mut memory, context, atomic, mut error, .. } = self;
         let mut apart = None;
-        let access = match start.and_then(|start| positions(&view, start, etypes)) {
+        let access = match start.and_then(|start| positions(&view, start, memory.size())) {
             // This rank reads on its own, and has no data in what all do together.
             Ok(positions) if let Some(overlapping) = &overlapping => {
                 apart = Some(overlapping.read(&file.storage, positions, &mut memory));
@@ -567,23 +573,28 @@ impl State {
         Start::Ordered { view_number: self.view_number, shared_start: self.shared_start }
     }
 
-    fn positions(&self, start: u64, etypes: u64) -> Result<std::ops::Range<u64>, Status> {
-        positions(&self.view, start, etypes)
+    fn positions(&self, start: u64, bytes: u64) -> Result<Range<u64>, Status> {
+        positions(&self.view, start, bytes)
+    }
+
+    /// The first data byte of an etype of the view.
+    pub(crate) fn byte_position(&self, etype: u64) -> Result<u64, Status> {
+        etype.checked_mul(self.view.etype_size()).ok_or(Status::Argument)
     }
 
     /// Where in the file an etype of the view is.
     pub(crate) fn byte_of(&self, etype: u64) -> Result<u64, Status> {
-        let position = etype.checked_mul(self.view.etype_size());
-        if let Some(overlapping) = &self.overlapping {
-            return position.and_then(|position| overlapping.offset_of(position)).ok_or(Status::Argument);
-        }
-        position.and_then(|position| self.view.offset_of(position)).ok_or(Status::Argument)
+        let position = self.byte_position(etype)?;
+        let byte = match &self.overlapping {
+            Some(overlapping) => overlapping.offset_of(position),
+            None => self.view.offset_of(position),
+        };
+        byte.ok_or(Status::Argument)
     }
 }
 
-/// The data bytes of `etypes` etypes from etype `start` of the view on.
-fn positions(view: &View, start: u64, etypes: u64) -> Result<std::ops::Range<u64>, Status> {
-    let end = start.checked_add(etypes).and_then(|end| end.checked_mul(view.etype_size()));
-    let end = end.filter(|end| *end <= view.limit() || etypes == 0).ok_or(Status::Argument)?;
-    Ok(end - etypes * view.etype_size()..end)
+/// So many data bytes from data byte `start` of the view on.
+fn positions(view: &View, start: u64, bytes: u64) -> Result<Range<u64>, Status> {
+    let end = start.checked_add(bytes).filter(|end| *end <= view.limit() || bytes == 0);
+    Ok(start..end.ok_or(Status::Argument)?)
 }

@@ -87,6 +87,7 @@ impl File {
         let inner = Inner {
             mode,
             strategy: settings.strategy,
+            parts_of_etypes: channel.communicator.moves_parts_of_etypes(),
             site,
             rank: channel.communicator.rank(),
             sidecar: Mutex::new(Sidecar::new(path, name.as_deref(), place, number)?),
@@ -254,15 +255,17 @@ impl File {
     pub(crate) fn seek(&self, offset: i64, whence: Whence) -> Result<(), Status> {
         self.inner.not_sequential()?;
         let mut state = self.lock();
-        let position = state.position;
-        state.position = self.inner.target_of(&state, offset, whence, || Ok(position))?;
+        let current = state.position / state.view.etype_size();
+        let target = self.inner.target_of(&state, offset, whence, || Ok(current))?;
+        state.position = state.byte_position(target)?;
         Ok(())
     }
 
-    /// The file pointer, in etypes.
+    /// The file pointer, in etypes; one that is within an etype is at its beginning.
     pub(crate) fn position(&self) -> Result<u64, Status> {
         self.inner.not_sequential()?;
-        Ok(self.lock().position)
+        let state = self.lock();
+        Ok(state.position / state.view.etype_size())
     }
 
     /// Moves the shared file pointer. Collective.

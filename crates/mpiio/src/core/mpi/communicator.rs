@@ -123,6 +123,12 @@ impl Communicator {
         self.ranks == 1 || self.is_local() || unsafe { (self.mpi.for_threads)() != 0 }
     }
 
+    /// Whether this MPI moves data that end within an etype.
+    pub(crate) fn moves_parts_of_etypes(&self) -> bool {
+        // SAFETY: the shim's function.
+        unsafe { (self.mpi.parts_of_etypes)() != 0 }
+    }
+
     /// Lets MPI carry on with what the program has under way; others may wait for that.
     fn poke(&self) {
         let (mut found, mut from, mut size, mut message) = (0, 0, 0, 0);

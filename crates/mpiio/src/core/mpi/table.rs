@@ -20,5 +20,6 @@ pub(crate) struct MpiTable {
     pub(crate) gather:
         unsafe extern "C" fn(*const c_void, *const c_void, *mut c_void, u64, *mut u64) -> c_int,
     pub(crate) for_threads: unsafe extern "C" fn() -> c_int,
+    pub(crate) parts_of_etypes: unsafe extern "C" fn() -> c_int,
     pub(crate) complete: unsafe extern "C" fn(*mut c_void, c_int, u64),
 }

@@ -310,8 +310,8 @@ mod tests {
     }
 
     fn completion() -> Completion {
-        // SAFETY: a table of 13 functions, of which only `complete` is called.
-        let mpi: MpiTable = unsafe { std::mem::transmute([complete as *const c_void; 13]) };
+        // SAFETY: a table of 14 functions, of which only `complete` is called.
+        let mpi: MpiTable = unsafe { std::mem::transmute([complete as *const c_void; 14]) };
         Completion { mpi: Box::leak(Box::new(mpi)), token: std::ptr::null_mut() }
     }
 

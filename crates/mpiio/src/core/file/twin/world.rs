@@ -228,6 +228,10 @@ unsafe extern "C" fn complete(token: *mut c_void, status: c_int, _: u64) {
     unsafe { &*token.cast::<AtomicI32>() }.store(status, Ordering::Release);
 }
 
+unsafe extern "C" fn parts_of_etypes() -> c_int {
+    0
+}
+
 pub(super) static MPI: MpiTable = MpiTable {
     duplicate,
     release,
@@ -241,5 +245,6 @@ pub(super) static MPI: MpiTable = MpiTable {
     barrier,
     gather,
     for_threads,
+    parts_of_etypes,
     complete,
 };
