@@ -112,10 +112,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let machine = arguments.machine.as_deref().map(Machine::load).transpose()?;
     let how = How { strategy, hints, store, machine };
     how.check()?;
-    let Ended { status, applied } = run_with(how, &arguments.job, arguments.record)?;
+    let Ended { status, applied, library } = run_with(how, &arguments.job, arguments.record)?;
     if !applied {
         warning!(
-            "nothing was applied: no process opened a file by MPI-IO (expected an MPI program that calls MPI_File_open)"
+            "nothing was applied: no process opened a file by MPI-IO, or none could load {} (expected an MPI program that \
+             calls MPI_File_open, and this library on every host that it runs on)",
+            library.display()
         );
     }
     if !status.success() {
@@ -138,7 +140,7 @@ pub(crate) fn find_store(path: &Path) -> Result<PathBuf> {
 pub(crate) fn run_own(how: How, command: Vec<OsString>, trace: Option<PathBuf>) -> Result<()> {
     let strategy = how.strategy;
     let job = own_job(command);
-    let Ended { status, applied } = run_with(how, &job, trace)?;
+    let Ended { status, applied, .. } = run_with(how, &job, trace)?;
     if !status.success() {
         bail!("{}: failed under {strategy}: {status}", job.command[0].display());
     }
@@ -224,6 +226,8 @@ pub(crate) struct Ended {
     pub status: ExitStatus,
     /// Whether a process opened a file through us; what the MPI library does by itself is taken for applied.
     pub applied: bool,
+    /// What the job's processes had to load for that; empty if nothing.
+    pub library: PathBuf,
 }
 
 /// Runs a job with its MPI-IO carried out so, recorded if a trace is named.
@@ -267,7 +271,7 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
             pio_record::run_to_end(&mut command)?
         }
     };
-    Ok(Ended { status, applied: applied.happened() })
+    Ok(Ended { status, applied: applied.happened(), library: shim.path.clone() })
 }
 
 /// What a trace says of how its MPI-IO was carried out.
@@ -291,7 +295,7 @@ fn leave_to_the_library(how: &How, job: &Job, mpi: &Mpi, trace: Option<PathBuf>)
             pio_record::run_to_end(Command::new(program).args(words).envs(job.environment))?
         }
     };
-    Ok(Ended { status, applied: true })
+    Ok(Ended { status, applied: true, library: PathBuf::new() })
 }
 
 /// A folder for a job that is started here: beside the trace, else in the working folder, both of which its hosts share, if

@@ -181,6 +181,8 @@ fn the_exit_code_is_the_programs_own() {
         let done = plain(&code.to_string());
         assert_eq!(done.code, Some(code), "{}", done.err);
         assert!(done.err.contains("nothing was applied"), "{}", done.err);
+        // Nobody here knows whether the hosts had the library.
+        assert!(done.err.contains("or none could load /"), "{}", done.err);
     }
 }
 
