@@ -110,6 +110,7 @@ enum Verb {
 
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
+    pio_record::outlive_file_size_limit();
     // As `parse` does it, with help in groups.
     let arguments = Arguments::from_arg_matches(&commands::command().get_matches())
         .unwrap_or_else(|error| error.format(&mut commands::command()).exit());

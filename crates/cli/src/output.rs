@@ -58,7 +58,8 @@ pub(crate) fn warn(text: &str) {
 }
 
 fn say(style: Style, text: &str) {
-    anstream::eprintln!("{style}pioscope:{style:#} {text}");
+    // Standard error may be a file on a full disk, or at its limit: what was to be done goes on without.
+    let _ = writeln!(anstream::stderr(), "{style}pioscope:{style:#} {text}");
 }
 
 /// A line of what a user may want to know, on standard error, written as [`format!`] has it.

@@ -1,4 +1,5 @@
-//! Passes the signals that end a job on to the job, so that we outlive it and collect its trace.
+//! Signals that must not end us before a job's trace is made: those that end the job, which are passed on to it, and the one
+//! that ends who writes beyond the limit of a file's size.
 #![allow(unsafe_code)] // Signal handlers and kill(2) exist in C only.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -68,6 +69,28 @@ fn install(signal: libc::c_int) -> Option<(libc::c_int, libc::sigaction)> {
         action.sa_sigaction = handler as libc::sighandler_t;
         action.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
         (libc::sigaction(signal, &action, &mut previous) == 0).then_some((signal, previous))
+    }
+}
+
+/// From now on a write beyond the limit of a file's size (`ulimit -f`) fails with EFBIG, as one to a full disk fails: it no
+/// longer kills this process (SIGXFSZ), which left what it was writing lying about without a word.
+///
+/// The signal is caught, not ignored: programs that are started inherit what is ignored, but not what is caught, and so begin
+/// with what this process was given itself.
+pub fn outlive_file_size_limit() {
+    extern "C" fn nothing(_signal: libc::c_int) {}
+    let handler: extern "C" fn(libc::c_int) = nothing;
+    // SAFETY: all-zero is a valid sigaction; the handler has the type of one without SA_SIGINFO, and does nothing.
+    unsafe {
+        let mut given: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(libc::SIGXFSZ, std::ptr::null(), &mut given) == 0
+            && given.sa_sigaction == libc::SIG_DFL
+        {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as libc::sighandler_t;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(libc::SIGXFSZ, &action, std::ptr::null_mut());
+        }
     }
 }
 

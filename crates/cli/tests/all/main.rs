@@ -14,6 +14,7 @@ mod gain;
 mod here;
 mod jobs;
 mod json;
+mod limits;
 mod miller_katz;
 mod mpi;
 mod output;

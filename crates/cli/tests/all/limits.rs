@@ -1,0 +1,83 @@
+//! Limits that the system sets, and signals: they end nothing without a word, and leave nothing behind.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Place, Transcript};
+
+const SIGXFSZ: u32 = 25;
+const PIOSCOPE: &str = env!("CARGO_BIN_EXE_pioscope");
+
+/// Runs `pioscope` with these words in a shell that has done something first.
+fn after(place: &Place, first: &str, words: &[&str]) -> Transcript {
+    let line = format!("{first}; exec \"$@\"");
+    place.run(Command::new("bash").args(["-c", &line, "bash", PIOSCOPE]).args(words))
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// SIGXFSZ once killed the command, with what it was writing left behind and the program's exit code lost.
+#[test]
+fn a_limit_of_file_sizes_is_told_before_the_job() {
+    let place = Place::new();
+    let refused =
+        after(&place, "ulimit -f 10", &["record", "-o", "t.pio", "--", "sh", "-c", "> ran; exit 9"]);
+    refused.fails_with("cannot write the recorder to: File too large");
+    assert_eq!((refused.code, names(place.path())), (Some(1), Vec::new()));
+}
+
+#[test]
+fn a_trace_beyond_the_limit_of_file_sizes_keeps_what_was_recorded() {
+    let place = Place::new();
+    fs::write(place.join("in"), [7; 1000]).unwrap();
+    // The job sets the limit of the command that records it, when that has begun.
+    let job = |code: u8| {
+        let script = format!("cat in > out && prlimit --pid $PPID --fsize=50 || exit 3; exit {code}");
+        place.pioscope(["record", "-o", "t.pio", "--", "sh", "-c", &script])
+    };
+    let ended = job(0);
+    if ended.code == Some(3) {
+        eprintln!("skipped: no prlimit here");
+        return;
+    }
+    ended.fails_with("File too large");
+    ended.fails_with("; what was recorded is kept in ");
+    assert_eq!(ended.code, Some(1));
+    let left = names(place.path());
+    assert!(matches!(&left[..], [spools, _, _] if spools.ends_with(".spool")), "{left:?}");
+    place.pioscope(["convert", &left[0], "-o", "t.pio"]).succeeds();
+}
+
+/// Standard error is at the limit, too: that it could not be written to was a panic.
+#[test]
+fn what_cannot_be_said_is_no_failure() {
+    let place = Place::new();
+    fs::write(place.join("in"), [7; 1000]).unwrap();
+    let script = "cat in > out && prlimit --pid $PPID --fsize=0 || exit 3; exit 9";
+    let words = ["record", "-o", "t.pio", "--", "sh", "-c", script];
+    let ended = after(&place, "exec 2> said", &words);
+    assert!(matches!(ended.code, Some(1 | 3)), "{:?}", ended.code);
+}
+
+/// Programs inherit what is ignored.
+#[test]
+fn programs_find_the_signal_of_the_limit_as_they_would_without_us() {
+    let place = Place::new();
+    for first in ["true", "trap '' XFSZ"] {
+        let of = |words: &[&str]| {
+            let line = format!("{first}; exec \"$@\"");
+            let mut command = Command::new("bash");
+            command.args(["-c", &line, "bash"]).args(words).args(["grep", "SigIgn", "/proc/self/status"]);
+            let said = place.run(&mut command).succeeds().out;
+            let ignored = u64::from_str_radix(said.trim_start_matches("SigIgn:").trim(), 16).unwrap();
+            ignored & 1 << (SIGXFSZ - 1) != 0
+        };
+        assert_eq!(of(&[PIOSCOPE, "record", "-o", "t.pio", "--"]), of(&["env"]), "{first}");
+    }
+}
