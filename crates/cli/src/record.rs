@@ -18,7 +18,7 @@ use pio_trace::{Layer, Tables};
 
 use crate::flags::MpiccFlag;
 use crate::mpi::{self, Kind, Mpi, Shim};
-use crate::output::{note, warning};
+use crate::output::{self, note, warning};
 use crate::own_way;
 use crate::progress::Working;
 use crate::trace_name::NewTrace;
@@ -307,7 +307,14 @@ pub(crate) fn record(options: &Options, quiet: bool) -> Result<ExitStatus> {
     }
     let replaces = replaces(&options.output);
     let collecting = || Working::new("collecting what was recorded");
-    let Outcome { status, summary } = pio_record::run_told(options, collecting)?;
+    let Outcome { status, summary } = match pio_record::run_told(options, collecting) {
+        Err(error @ pio_record::Error::Collect { status, .. }) if !status.success() => {
+            // That it failed by itself is not to be hidden by our own failure.
+            output::error(&crate::one_line(&error.into()));
+            return Ok(status);
+        }
+        outcome => outcome?,
+    };
     if !quiet {
         tell(&options.output, &summary, replaces);
     }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 use pio_trace::TraceError;
 
@@ -90,6 +91,8 @@ pub enum Error {
     Collect {
         /// The folder of spools.
         spool: PathBuf,
+        /// How the command ended.
+        status: ExitStatus,
         /// What went wrong.
         source: Box<Error>,
     },

@@ -115,6 +115,7 @@ pub fn run_told<Told>(options: &Options, collecting: impl FnOnce() -> Told) -> R
     let summary =
         collect_from(&folders, &options.output, &job, &options.settings).map_err(|error| Error::Collect {
             spool: others.map_or(spool.clone(), |others| others.keep(&spool)),
+            status,
             source: Box::new(error),
         })?;
     remove_folder(&spool).map_err(Error::io(&spool, "remove the folder of spools"))?;

@@ -52,6 +52,10 @@ fn a_trace_beyond_the_limit_of_file_sizes_keeps_what_was_recorded() {
     let left = names(place.path());
     assert!(matches!(&left[..], [spools, _, _] if spools.ends_with(".spool")), "{left:?}");
     place.pioscope(["convert", &left[0], "-o", "t.pio"]).succeeds();
+    // A program that failed has failed, whatever became of its trace.
+    let ended = job(9);
+    ended.fails_with("; what was recorded is kept in ");
+    assert_eq!(ended.code, Some(9));
 }
 
 /// Standard error is at the limit, too: that it could not be written to was a panic.
@@ -62,7 +66,7 @@ fn what_cannot_be_said_is_no_failure() {
     let script = "cat in > out && prlimit --pid $PPID --fsize=0 || exit 3; exit 9";
     let words = ["record", "-o", "t.pio", "--", "sh", "-c", script];
     let ended = after(&place, "exec 2> said", &words);
-    assert!(matches!(ended.code, Some(1 | 3)), "{:?}", ended.code);
+    assert!(matches!(ended.code, Some(3 | 9)), "{:?}", ended.code);
 }
 
 /// Programs inherit what is ignored.
@@ -80,4 +84,19 @@ fn programs_find_the_signal_of_the_limit_as_they_would_without_us() {
         };
         assert_eq!(of(&[PIOSCOPE, "record", "-o", "t.pio", "--"]), of(&["env"]), "{first}");
     }
+}
+
+#[test]
+fn the_exit_code_is_the_programs_though_nothing_can_be_collected() {
+    let place = Place::new();
+    fs::write(place.join("in"), [7; 1000]).unwrap();
+    // As soon as the job is over, nothing can be opened any more.
+    let script = "cat in > out && prlimit --pid $PPID --nofile=3 || exit 3; exit 9";
+    let ended = place.pioscope(["record", "-o", "t.pio", "--", "sh", "-c", script]);
+    if ended.code == Some(3) {
+        eprintln!("skipped: no prlimit here");
+        return;
+    }
+    ended.fails_with("; what was recorded is kept in ");
+    assert_eq!(ended.code, Some(9));
 }
