@@ -80,7 +80,12 @@ struct Selection {
 
 impl Selection {
     fn filter(self) -> Result<Filter> {
-        let folder = std::env::current_dir().context("cannot find the current folder")?;
+        // What no pattern is relative to may be gone.
+        let is_relative = |pattern: &String| !pattern.starts_with(['/', '*']);
+        let folder = match self.path.iter().chain(&self.not_path).any(is_relative) {
+            true => std::env::current_dir().context("cannot find the current folder")?,
+            false => PathBuf::new(),
+        };
         let rule = |keeps: bool, pattern: &String| PathRule {
             keeps,
             pattern: pio_record::absolute(pattern, &folder),

@@ -100,3 +100,13 @@ fn the_exit_code_is_the_programs_though_nothing_can_be_collected() {
     ended.fails_with("; what was recorded is kept in ");
     assert_eq!(ended.code, Some(9));
 }
+
+#[test]
+fn a_working_folder_that_is_gone_is_no_obstacle_to_absolute_paths() {
+    let place = Place::new();
+    let trace = place.join("t.pio").display().to_string();
+    let words = ["record", "-o", &trace, "--not-path", "/tmp/x", "--", "/bin/sh", "-c", "exit 9"];
+    let ended = after(&place, "mkdir gone; cd gone; rmdir ../gone", &words);
+    assert_eq!(ended.code, Some(9), "{}", ended.err);
+    assert!(place.join("t.pio").is_file());
+}
