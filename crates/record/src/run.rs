@@ -213,6 +213,11 @@ fn check_output(output: &Path) -> Result<(), Error> {
         return Err(fails(io::Error::from(io::ErrorKind::IsADirectory)));
     }
     let existed = output.exists();
+    // A device, a pipe: the trace takes the place of what is there, and spools lie beside it.
+    if existed && !output.is_file() {
+        let reason = "it is a device, pipe or socket (expected a regular file, or a name that is free)";
+        return Err(fails(io::Error::new(io::ErrorKind::InvalidInput, reason)));
+    }
     let file = fs::OpenOptions::new().append(true).create(true).open(output).map_err(fails)?;
     drop(file);
     if !existed {

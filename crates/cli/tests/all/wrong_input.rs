@@ -37,6 +37,15 @@ fn places_that_cannot_be_written() {
         .fails_with("run.xyz: unknown format (expected .parquet, .json or .iolog");
 }
 
+/// It was refused when the job was over, and its exit code lost.
+#[test]
+fn a_trace_cannot_be_a_device() {
+    let place = Place::new();
+    let refused = place.pioscope(["record", "-o", "/dev/null", "--", "sh", "-c", "> ran; exit 5"]);
+    refused.fails_with("/dev/null: cannot write the trace there: it is a device, pipe or socket (expected a");
+    assert!(!place.join("ran").exists());
+}
+
 #[test]
 fn traces_that_are_none() {
     let place = Place::new();
