@@ -322,6 +322,10 @@ pub(crate) fn record(options: &Options, quiet: bool) -> Result<ExitStatus> {
     };
     if !quiet {
         tell(&options.output, &summary, replaces);
+        let filter = &options.settings.filter;
+        if !filter.keeps_all() {
+            note!("{}: recorded with filters ({filter}): it lacks other calls", options.output.display());
+        }
     }
     Ok(status)
 }

@@ -47,6 +47,16 @@ fn a_trace_cannot_be_a_device() {
 }
 
 #[test]
+fn filters_are_told_when_the_job_has_ended() {
+    let place = Place::new();
+    fs::write(place.join("in"), [7; 100]).unwrap();
+    let filtered = ["record", "-o", "t.pio", "--path", "*/out", "--at-least", "4 KiB"];
+    let said = place.pioscope(filtered.iter().chain(&["--", "cp", "in", "out"])).succeeds().err;
+    let filters = "t.pio: recorded with filters (path */out, at least 4096 bytes): it lacks other calls";
+    assert!(said.contains(filters), "{said}");
+}
+
+#[test]
 fn traces_that_are_none() {
     let place = Place::new();
     place.pioscope(["explain", "missing.pio"]).fails_with("missing.pio");
