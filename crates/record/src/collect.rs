@@ -27,7 +27,7 @@ use crate::rings::unseen_rings;
 use crate::spool::{self, Header, Spool, Unusable};
 use crate::stripes;
 use crate::survey::{Given, OpenFile, Survey};
-use crate::unseen::unseen;
+use crate::unseen::{self, unseen};
 use crate::whole_file::WholeFile;
 
 /// What the collector found, and what it could not save.
@@ -76,6 +76,8 @@ pub struct Summary {
     pub unseen: Vec<Unseen>,
     /// Processes that run on: their calls up to now are in the trace.
     pub running: Vec<ProcessId>,
+    /// Other processes of the job that run on: they had made no call on a file up to now.
+    pub running_without_calls: usize,
     /// Events whose start had to be moved to keep the order of time (of damaged spools only).
     pub moved: u64,
 }
@@ -120,6 +122,7 @@ impl Summary {
         .chain(self.thinning())
         .chain(self.unseen.iter().map(Unseen::to_string))
         .chain(self.running_on())
+        .chain(self.running_on_without_calls())
         .collect()
     }
 
@@ -152,6 +155,21 @@ impl Summary {
                 "{count} {} outlived the command and {} on: the trace has the calls up to now (record --wait follows to the end)",
                 if count == 1 { "process" } else { "processes" },
                 if count == 1 { "runs" } else { "run" },
+            )
+        })
+    }
+
+    fn running_on_without_calls(&self) -> Option<String> {
+        let count = self.running_without_calls;
+        (count > 0).then(|| {
+            format!(
+                "{count} {} on: no call on a file was recorded of {} up to now, and none will be (record --wait follows to the end)",
+                if count == 1 {
+                    "process outlived the command and runs"
+                } else {
+                    "processes outlived the command and run"
+                },
+                if count == 1 { "it" } else { "them" },
             )
         })
     }
@@ -247,6 +265,7 @@ pub(crate) fn collect_from(
     let memory = Memory::of(&members)?;
     members.iter_mut().for_each(|member| member.survey.leave_out_shared(&memory));
     summary.seen_only = drop_plumbing(&mut members);
+    summary.running_without_calls = running_without_calls(folders, &members);
     [summary.missing_ranks, summary.expected_ranks] =
         missing_ranks(members.iter().map(|member| &member.spool.header));
     members.retain(|member| settings.filter.keeps_rank(member.spool.header.rank));
@@ -317,6 +336,8 @@ pub(crate) fn collect_from(
     writer.tables_mut().notes.extend(notes);
     // What is not there must not look as if it never was: reports show these notes first.
     writer.tables_mut().notes.extend(summary.losses().notes());
+    let running = summary.running_on_without_calls();
+    writer.tables_mut().notes.extend(running.map(|running| ("not recorded".to_owned(), running)));
     writer.finish()?;
     trace.keep().map_err(Error::io(output, "write the file"))?;
     Ok(summary)
@@ -384,6 +405,19 @@ fn running(members: &[Member], tables: &Tables) -> Vec<ProcessId> {
         .filter(|(_, (_, member))| runs(&member.spool.header))
         .map(|(index, _)| ProcessId(index as u32))
         .collect()
+}
+
+/// How many processes of the job run here that are in the trace neither by their calls, nor as programs that cannot be seen.
+fn running_without_calls(folders: &[PathBuf], members: &[Member]) -> usize {
+    let here = members::host();
+    let mut pids = members::with_recorder(folders);
+    for Member { spool, .. } in members {
+        if spool.header.host == here {
+            pids.remove(&spool.header.pid);
+        }
+    }
+    pids.retain(|pid| !unseen::is_noted(folders, *pid));
+    pids.len()
 }
 
 /// By boot, or by host where that is not known: wall clock minus the boot's clock.

@@ -84,6 +84,25 @@ pub(crate) fn is_alive(pid: u32, at_ns: u64) -> bool {
 
 /// Processes of the job on this host that run now.
 pub(crate) fn running(folders: &[PathBuf]) -> BTreeSet<u32> {
+    let mut pids = with_recorder(folders);
+    let here = host();
+    for folder in folders {
+        for path in files_of(folder, "spool").unwrap_or_default() {
+            if let Ok(spool) = Spool::open(&path)
+                && spool.header.host == here
+                && is_alive(spool.header.pid, spool.header.start_ns)
+            {
+                pids.insert(spool.header.pid);
+            }
+        }
+    }
+    pids.remove(&std::process::id());
+    pids
+}
+
+/// Processes of this host that run now and were started with one of the folders in their environment, whether they have a
+/// spool there or not.
+pub(crate) fn with_recorder(folders: &[PathBuf]) -> BTreeSet<u32> {
     let mut pids = BTreeSet::new();
     let names: Vec<Vec<u8>> =
         folders.iter().map(|folder| [b"PIOSCOPE_SPOOL=", folder.as_os_str().as_bytes()].concat()).collect();
@@ -95,17 +114,6 @@ pub(crate) fn running(folders: &[PathBuf]) -> BTreeSet<u32> {
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         if environment.split(|&byte| byte == 0).any(|variable| names.iter().any(|name| name == variable)) {
             pids.insert(pid);
-        }
-    }
-    let here = host();
-    for folder in folders {
-        for path in files_of(folder, "spool").unwrap_or_default() {
-            if let Ok(spool) = Spool::open(&path)
-                && spool.header.host == here
-                && is_alive(spool.header.pid, spool.header.start_ns)
-            {
-                pids.insert(spool.header.pid);
-            }
         }
     }
     pids.remove(&std::process::id());

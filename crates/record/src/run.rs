@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -30,6 +30,10 @@ use crate::unseen;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often it is asked whether processes of the job still run, after its command has ended.
 const LOOK_FOR_PROCESSES_EVERY: Duration = Duration::from_millis(100);
+/// How long those that outlive the command may take to be gone, if any do: a launcher ends before the ranks that it kills
+/// (after MPI_Abort), and these are not to be told of as if they ran on.
+const LET_END_FOR: Duration = Duration::from_millis(500);
+const LET_END_EVERY: Duration = Duration::from_millis(10);
 
 /// What to record, and how.
 #[derive(Clone, Debug, Default)]
@@ -337,6 +341,10 @@ fn run_recorded(
     forwarding.target_has_ended();
     while wait && !forwarding.has_come() && !members::running(folders).is_empty() {
         std::thread::sleep(LOOK_FOR_PROCESSES_EVERY);
+    }
+    let ended = Instant::now();
+    while ended.elapsed() < LET_END_FOR && !members::with_recorder(folders).is_empty() {
+        std::thread::sleep(LET_END_EVERY);
     }
     Ok(status)
 }

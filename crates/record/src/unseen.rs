@@ -36,6 +36,11 @@ fn notes_of(folder: &Path, pid: u32) -> PathBuf {
     folder.join(format!("{}-{pid}.unseen", members::host()))
 }
 
+/// Whether there are notes about the process `pid` of this host.
+pub(crate) fn is_noted(folders: &[PathBuf], pid: u32) -> bool {
+    folders.iter().any(|folder| notes_of(folder, pid).exists())
+}
+
 /// Notes that the job's own command cannot be seen, right after its start.
 pub(crate) fn note_start(folder: &Path, pid: u32, program: &Program) -> io::Result<()> {
     let Some(reason) = program.unseen else { return Ok(()) };

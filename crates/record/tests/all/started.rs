@@ -338,6 +338,23 @@ fn what_outlives_the_command_runs_on_and_was_not_killed() {
     assert!(job.outcome.summary.problems().iter().any(|line| line.contains("runs on")));
 }
 
+/// Nothing was said of them: they have left no spool.
+#[test]
+fn what_outlives_the_command_and_has_made_no_call_is_counted() {
+    let job = recorded(&["sh", "-c", "sleep 5 >/dev/null 2>&1 & exit 7"]);
+    assert_eq!(job.outcome.summary.running_without_calls, 1, "{:?}", job.outcome);
+    let problems = job.outcome.summary.problems();
+    let said = "1 process outlived the command and runs on: no call on a file was recorded of it up to now";
+    assert!(problems.iter().any(|line| line.starts_with(said)), "{problems:?}");
+}
+
+/// A launcher ends before the ranks that it kills.
+#[test]
+fn what_is_gone_a_moment_later_does_not_run_on() {
+    let job = recorded(&["sh", "-c", "exec >/dev/null 2>&1; sleep 0.05 & exit 7"]);
+    assert!(job.outcome.summary.problems().is_empty(), "{:?}", job.outcome);
+}
+
 #[test]
 fn waiting_follows_what_outlives_the_command() {
     let place = folder();
