@@ -4,10 +4,11 @@ use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use pio_machine::{Bandwidth, Duration, Machine, MpiIo, Repeated, Spreads, Storage, Together};
 use pio_mpi::{Commands, Library};
 use pio_plan::{Hints, Strategy};
+use pio_record::Error;
 
 use crate::apply::How;
 use crate::benchmark;
@@ -56,7 +57,7 @@ impl Launch {
 /// several numbers of ranks on this machine, whose cores are so many; none if it has no MPI.
 ///
 /// # Errors
-/// If the launcher's MPI has no compiler here.
+/// If there is no such launcher, a program is given, or the launcher's MPI has no compiler here.
 pub(crate) fn launches(given: &[OsString], cores: u32) -> Result<Vec<Launch>> {
     match (given, Commands::first()) {
         ([], Err(_)) => Ok(Vec::new()),
@@ -67,6 +68,17 @@ pub(crate) fn launches(given: &[OsString], cores: u32) -> Result<Vec<Launch>> {
             Ok(sizes.map(|ranks| Launch { mpicc: mpicc.clone(), words: words(ranks) }).collect())
         }
         (words, _) => {
+            if let Err(error @ (Error::NotFound { .. } | Error::NotExecutable { .. })) =
+                pio_record::check(words)
+            {
+                return Err(error.into());
+            }
+            if let Some(program) = words.iter().find(|word| pio_mpi::loaded_by(word).is_some()) {
+                bail!(
+                    "{}: a program of an MPI (expected a launcher and its options without a program, such as mpiexec -n 4)",
+                    program.display()
+                );
+            }
             let chosen = pio_mpi::compiler_for(None, words)?;
             let mpicc = chosen.context("no mpicc beside the launcher or on the PATH")?.mpicc;
             Ok(vec![Launch { mpicc, words: words.to_vec() }])

@@ -12,7 +12,9 @@ use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 use pio_machine::{Computer, Machine, Spreads, calibrate};
 use pio_sim::network::topology::Topology;
+use pio_store::config::StoreDescription;
 
+use crate::apply;
 use crate::calibrate_job;
 use crate::calibrate_nodes;
 use crate::calibrate_samples;
@@ -94,11 +96,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             note!("drew {topology} into {}", file.display());
         }
         What::Calibrate { folder, store, like, output, launch } => {
-            if store.is_none() {
-                let found = fs::metadata(&folder);
-                let found = found.with_context(|| format!("{}: no such folder", folder.display()))?;
-                ensure!(found.is_dir(), "{}: is no folder", folder.display());
+            // What is wrong comes out before anything is measured.
+            let found = fs::metadata(&folder);
+            let found = found.with_context(|| format!("{}: no such folder", folder.display()))?;
+            ensure!(found.is_dir(), "{}: is no folder", folder.display());
+            let folder = folder.canonicalize()?;
+            let store = store.as_deref().map(apply::find_store).transpose()?;
+            if let Some(store) = &store {
+                StoreDescription::load(store)?;
             }
+            let known = like.as_deref().map(Machine::load).transpose()?;
             let began = Instant::now();
             let is_kept = output.is_none();
             let output = output.map_or_else(|| kept_file(&folder, store.as_deref(), false), Ok)?;
@@ -132,8 +139,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let is_far = is_served && (many_nodes || calibrate_nodes::makes_writers_wait(&folder)?);
             let near = if is_far { env::temp_dir() } else { folder.clone() };
             let mut spreads = Spreads::default();
-            let mut machine = match &like {
-                Some(known) => Machine::load(known)?,
+            let mut machine = match known {
+                Some(known) => known,
                 None => calibrate(&near, &mut spreads, None, &mut |what| working.now(what))?,
             };
             let mut how = Machine::how_measured().to_owned();
@@ -153,7 +160,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 calibrate_store::measure(&mut machine, &mut spreads, store)?;
                 how.push_str(calibrate_store::HOW_MEASURED);
             }
-            let store = store.map(|store| store.canonicalize()).transpose()?;
             machine.name = match output.file_stem().filter(|_| !is_kept) {
                 Some(name) => name.to_string_lossy().into_owned(),
                 None => here::NAME.to_owned(),

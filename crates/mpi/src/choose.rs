@@ -77,6 +77,11 @@ fn launcher(command: &[OsString]) -> Option<PathBuf> {
     command.iter().find(|word| is_launcher(word)).and_then(on_path)
 }
 
+/// The MPI library that the program loads for which a word of a command stands; none if it stands for none.
+pub fn loaded_by(word: &OsStr) -> Option<Library> {
+    Library::of_program(&program(word)?)
+}
+
 /// The MPI library that the program of a command loads, and that program.
 fn loaded(command: &[OsString]) -> Option<(Library, PathBuf)> {
     command.iter().find_map(|word| {

@@ -10,7 +10,7 @@ mod header;
 mod library;
 mod refusal;
 
-pub use choose::{Chosen, Found, NoCompiler, compiler_for, library_of};
+pub use choose::{Chosen, Found, NoCompiler, compiler_for, library_of, loaded_by};
 pub use commands::{Commands, Family, Missing, any_ranks, for_own_job, is_launcher, on_path};
 pub use compiler::show;
 pub use header::Header;

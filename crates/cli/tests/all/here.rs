@@ -46,6 +46,10 @@ pub(crate) fn calibrated(place: &Place) -> PathBuf {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
         assert!(file.starts_with(first.cache().join("pioscope").join(host.trim())), "{}", file.display());
         assert_eq!(files(file.parent().unwrap()).len(), 1, "nothing is left beside it");
+        // Not `.`, which says nothing to who reads it elsewhere; nor the scratch folder within, which is gone.
+        let measured = fs::read_to_string(&file).unwrap();
+        let folder = first.path().canonicalize().unwrap();
+        assert!(measured.contains(&format!("files in {}\"", folder.display())), "{measured}");
         (file.strip_prefix(first.cache()).unwrap().to_owned(), fs::read_to_string(&file).unwrap())
     });
     let file = place.cache().join(file);

@@ -57,6 +57,28 @@ fn filters_are_told_when_the_job_has_ended() {
 }
 
 #[test]
+fn what_calibrate_needs_is_checked_before_it_measures() {
+    let place = Place::new();
+    let calibrate = |words: &[&str]| {
+        let command = ["machines", "calibrate", "-o", "new.toml"].iter().chain(words);
+        place.pioscope(command)
+    };
+    calibrate(&["--store", "none.toml"]).fails_with("none.toml: cannot find the store's description");
+    fs::write(place.join("foreign.toml"), "name = 3").unwrap();
+    calibrate(&["--store", "foreign.toml"]).fails_with("foreign.toml");
+    calibrate(&["--", "no-such-launcher"]).fails_with("no-such-launcher: not found");
+    if let Some(mpi) = mpi() {
+        let source = "#include <mpi.h>\nint main(void) { MPI_Init(0, 0); return MPI_Finalize(); }\n";
+        place.compile(&mpi.mpicc, "job", source, &[]);
+        let launcher = mpi.mpiexec.display().to_string();
+        for words in [&["--", "./job"][..], &["--", &launcher, "-n", "2", "./job"]] {
+            calibrate(words).fails_with("./job: a program of an MPI (expected a launcher and its options");
+        }
+    }
+    assert!(!place.join("new.toml").exists());
+}
+
+#[test]
 fn traces_that_are_none() {
     let place = Place::new();
     place.pioscope(["explain", "missing.pio"]).fails_with("missing.pio");
