@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use pio_machine::{Machine, Storage};
-use tempfile::TempDir;
+use pio_record::PassingFolder;
 
 use crate::apply::{self, How};
 use crate::calibrate_job::Launch;
@@ -57,10 +57,20 @@ pub(crate) fn results_of(launch: &Launch, name: &str, program: &str, folder: &Pa
 ///
 /// # Errors
 /// If the folder cannot be made.
-pub(crate) fn folder_for_traces(machine: &Machine, folder: &Path) -> Result<TempDir> {
+pub(crate) fn folder_for_traces(machine: &Machine, folder: &Path) -> Result<PassingFolder> {
     let near = matches!(machine.storage, Storage::Shared(_)).then(mpi::user_cache).flatten();
     let place = near.as_deref().filter(|near| near.is_dir()).unwrap_or(folder);
-    tempfile::tempdir_in(place).with_context(|| format!("{}: cannot write", place.display()))
+    PassingFolder::within(place, ".pioscope-calibrate-")
+        .with_context(|| format!("{}: cannot write", place.display()))
+}
+
+/// Fails if SIGINT or SIGTERM came while a job ran: the job got it, and may have ended as if nothing were.
+///
+/// # Errors
+/// If so.
+pub(crate) fn refuse_to_go_on() -> Result<()> {
+    ensure!(!pio_record::was_told_to_end(), "interrupted: nothing was kept");
+    Ok(())
 }
 
 /// Runs a launcher's command line, its program's MPI-IO carried out in a given way or (without one) by the MPI itself, and
@@ -76,7 +86,11 @@ pub(crate) fn run(
 ) -> Result<String> {
     let trace = trace.map(Path::to_owned);
     match (how, trace) {
-        (Some(how), trace) => apply::run_own(how, command, trace)?,
+        (Some(how), trace) => {
+            let ran = apply::run_own(how, command, trace);
+            refuse_to_go_on()?;
+            ran?;
+        }
         (None, trace) => {
             let name = command[0].clone();
             let status = match trace {
@@ -87,6 +101,7 @@ pub(crate) fn run(
                     pio_record::run_to_end(&mut plain)?
                 }
             };
+            refuse_to_go_on()?;
             if !status.success() {
                 bail!("{}: failed under the MPI's own MPI-IO: {status}", name.display());
             }

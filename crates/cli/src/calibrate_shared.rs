@@ -35,7 +35,8 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     off. exclusive, handover: two threads of a node, within a file and at its end. What was read was in no memory of its node;\n\
     stat, unlink: files that another node had made.";
 
-/// Puts the files of a measured machine into the file system of `folder`, which all nodes of a job share.
+/// Puts the files of a measured machine into the file system of `folder`, which all nodes of a job share; programs and
+/// results lie in the folder `scratch` within.
 ///
 /// # Errors
 /// If the program cannot be compiled, or the job fails.
@@ -44,8 +45,9 @@ pub(crate) fn measure(
     spreads: &mut Spreads,
     launch: &Launch,
     folder: &Path,
+    scratch: &Path,
 ) -> Result<()> {
-    let text = benchmark::results_of(launch, "shared", PROGRAM, folder)?;
+    let text = benchmark::results_of(launch, "shared", PROGRAM, scratch)?;
     let host = machine.source.split_once(", files in ").map_or(&*machine.source, |(host, _)| host);
     let nodes = match machine.nodes.count {
         1 => String::new(),

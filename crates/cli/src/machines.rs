@@ -11,10 +11,12 @@ use std::{env, thread};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
 use pio_machine::{Computer, Machine, Spreads, calibrate};
+use pio_record::PassingFolder;
 use pio_sim::network::topology::Topology;
 use pio_store::config::StoreDescription;
 
 use crate::apply;
+use crate::benchmark;
 use crate::calibrate_job;
 use crate::calibrate_nodes;
 use crate::calibrate_samples;
@@ -113,10 +115,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let working = Working::new("measuring");
             let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
             let launches = calibrate_job::launches(&launch, cores)?;
+            let scratch = scratch_in(&folder)?;
             let job = match launches.last().filter(|_| !launch.is_empty()) {
                 Some(launch) => {
                     working.now(&format!("passing messages under {}", launch.text()));
-                    Some(calibrate_nodes::measure(launch, &folder)?)
+                    Some(calibrate_nodes::measure(launch, scratch.path())?)
                 }
                 None => None,
             };
@@ -138,11 +141,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let is_served = store.is_none() && !launches.is_empty() && calibrate_nodes::is_served(&folder);
             let is_far = is_served && (many_nodes || calibrate_nodes::makes_writers_wait(&folder)?);
             let near = if is_far { env::temp_dir() } else { folder.clone() };
+            let near_scratch = is_far.then(|| scratch_in(&near)).transpose()?;
+            let near_scratch = near_scratch.as_ref().unwrap_or(&scratch).path();
             let mut spreads = Spreads::default();
             let mut machine = match known {
                 Some(known) => known,
-                None => calibrate(&near, &mut spreads, None, &mut |what| working.now(what))?,
+                None => calibrate(near_scratch, &mut spreads, None, &mut |what| working.now(what))?,
             };
+            if let (None, Some((host, _))) = (&like, machine.measured_on()) {
+                // Not in the scratch folder, which goes.
+                machine.source = format!("measured on host '{host}', files in {}", near.display());
+            }
             let mut how = Machine::how_measured().to_owned();
             if let Some(job) = &job {
                 job.describe(&mut machine, &mut spreads)?;
@@ -152,7 +161,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             if let Some(launch) = launches.last().filter(|_| is_far) {
                 working.now(&format!("sharing files under {}", launch.text()));
-                calibrate_shared::measure(&mut machine, &mut spreads, launch, &folder)?;
+                calibrate_shared::measure(&mut machine, &mut spreads, launch, &folder, scratch.path())?;
                 how.push_str(calibrate_shared::HOW_MEASURED);
             }
             if let Some(store) = &store {
@@ -171,20 +180,27 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                     &mut machine,
                     &mut spreads,
                     &launches,
-                    &folder,
+                    scratch.path(),
                     store.as_deref(),
                     &mut tell,
                 )?;
                 how.push_str(calibrate_job::HOW_MEASURED);
                 if like.is_none() && store.is_none() && !is_far {
-                    let again = calibrate(&near, &mut spreads, Some(&machine), &mut tell)?;
-                    machine = Machine { name: machine.name, mpi_io: machine.mpi_io, ..again };
+                    let again = calibrate(near_scratch, &mut spreads, Some(&machine), &mut tell)?;
+                    machine = Machine {
+                        name: machine.name,
+                        source: machine.source,
+                        mpi_io: machine.mpi_io,
+                        ..again
+                    };
                     if let Some(job) = &job {
                         job.describe(&mut machine, &mut spreads)?;
                     }
                 }
                 let store = store.as_deref();
-                compared = calibrate_samples::compare(&machine, &launches, &folder, store, began, &mut tell);
+                compared =
+                    calibrate_samples::compare(&machine, &launches, scratch.path(), store, began, &mut tell);
+                benchmark::refuse_to_go_on()?;
             }
             drop(working);
             let whole = WholeFile::create(&output)?;
@@ -215,6 +231,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         What::Fit(arguments) => fit::run(&arguments)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A folder for all that measuring leaves in `folder`, which goes with it, also if that is interrupted.
+fn scratch_in(folder: &Path) -> Result<PassingFolder> {
+    PassingFolder::within(folder, ".pioscope-calibrate-")
+        .with_context(|| format!("{}: cannot write in this folder", folder.display()))
 }
 
 fn list(json: bool) -> Result<()> {

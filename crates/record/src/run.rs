@@ -129,7 +129,7 @@ pub fn run_told<Told>(options: &Options, collecting: impl FnOnce() -> Told) -> R
 
 /// Removes a folder and what is in it, also while a process that outlives the job puts files there: under another name it does
 /// not find it any more.
-fn remove_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn remove_folder(folder: &Path) -> io::Result<()> {
     const TRIES: u32 = 100;
     let mut name = folder.as_os_str().to_owned();
     name.push(".gone");

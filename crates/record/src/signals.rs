@@ -2,7 +2,13 @@
 //! that ends who writes beyond the limit of a file's size.
 #![allow(unsafe_code)] // Signal handlers and kill(2) exist in C only.
 
+use std::io::{self, Read};
+use std::os::fd::IntoRawFd;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::run::remove_folder;
 
 /// The process that gets the signals; 0 for none.
 static TARGET: AtomicI32 = AtomicI32::new(0);
@@ -69,6 +75,120 @@ fn install(signal: libc::c_int) -> Option<(libc::c_int, libc::sigaction)> {
         action.sa_sigaction = handler as libc::sighandler_t;
         action.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
         (libc::sigaction(signal, &action, &mut previous) == 0).then_some((signal, previous))
+    }
+}
+
+/// Folders that are to go when a signal ends this process.
+static PASSING: Mutex<Passing> = Mutex::new(Passing { is_watched: false, folders: Vec::new() });
+
+/// Where the handler says which signal came; -1 for nowhere.
+static TELL: AtomicI32 = AtomicI32::new(-1);
+
+struct Passing {
+    /// Whether signals are waited for.
+    is_watched: bool,
+    folders: Vec<PathBuf>,
+}
+
+impl Passing {
+    fn lock() -> MutexGuard<'static, Passing> {
+        PASSING.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A new folder that goes with what is in it when this is dropped, or when SIGINT, SIGTERM or SIGHUP ends this process before.
+///
+/// While a job runs, SIGINT and SIGTERM go to the job instead: whoever started it asks [`was_told_to_end`].
+#[derive(Debug)]
+pub struct PassingFolder {
+    path: PathBuf,
+}
+
+impl PassingFolder {
+    /// Makes one in the folder `parent`, whose name begins with `prefix`.
+    ///
+    /// # Errors
+    /// If it cannot be made, or signals cannot be waited for.
+    pub fn within(parent: &Path, prefix: &str) -> io::Result<PassingFolder> {
+        // Held until the folder is on the list: who is to remove it waits.
+        let mut passing = Passing::lock();
+        if !passing.is_watched {
+            remove_when_told_to_end()?;
+            passing.is_watched = true;
+        }
+        let path = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?.keep();
+        passing.folders.push(path.clone());
+        Ok(PassingFolder { path })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for PassingFolder {
+    fn drop(&mut self) {
+        let mut passing = Passing::lock();
+        passing.folders.retain(|folder| *folder != self.path);
+        // There is nobody to tell.
+        let _ = remove_folder(&self.path);
+    }
+}
+
+/// Has a thread wait for the signals, remove the folders, and end this process by the same signal: a handler may not remove a
+/// folder itself. Signals that are ignored stay so.
+fn remove_when_told_to_end() -> io::Result<()> {
+    let (mut told, tell) = io::pipe()?;
+    TELL.store(tell.into_raw_fd(), Ordering::SeqCst);
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let mut signal = [0];
+        if told.read_exact(&mut signal).is_ok() {
+            // Kept to the end: whoever drops a folder now, because it fails without it, waits here and has no time to say so.
+            let passing = Passing::lock();
+            for folder in &passing.folders {
+                let _ = remove_folder(folder);
+            }
+            let signal = libc::c_int::from(signal[0]);
+            // SAFETY: neither call takes memory of ours.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::kill(libc::getpid(), signal);
+            }
+            // Another thread may have to take it; and the first process of a container is not ended by it at all.
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            std::process::exit(128 + signal);
+        }
+    })?;
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let handler: extern "C" fn(libc::c_int) = tell_of;
+        // SAFETY: all-zero is a valid sigaction; the handler has the type of one without SA_SIGINFO, and makes only
+        // async-signal-safe calls.
+        unsafe {
+            let mut given: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &mut given) == 0
+                && given.sa_sigaction != libc::SIG_IGN
+            {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handler as libc::sighandler_t;
+                action.sa_flags = libc::SA_RESTART;
+                libc::sigaction(signal, &action, std::ptr::null_mut());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Hands a signal to the thread that waits for it.
+extern "C" fn tell_of(signal: libc::c_int) {
+    WAS_TOLD_TO_END.store(true, Ordering::SeqCst);
+    let byte = signal as u8;
+    // SAFETY: the byte is valid for the call; write and errno are async-signal-safe.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::write(TELL.load(Ordering::SeqCst), (&raw const byte).cast(), 1);
+        *errno = before;
     }
 }
 
