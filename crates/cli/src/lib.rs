@@ -155,6 +155,9 @@ pub fn one_line(error: &anyhow::Error) -> String {
     for cause in error.chain().map(ToString::to_string) {
         if line.is_empty() {
             line = cause;
+        } else if cause.strip_prefix(&line).is_some_and(|rest| rest.starts_with(": ")) {
+            // It names the file itself.
+            line = cause;
         } else if !line.contains(&cause) {
             line.push_str(": ");
             line.push_str(&cause);

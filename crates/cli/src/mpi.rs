@@ -122,6 +122,7 @@ fn header(text: &str) -> Result<Header> {
 /// Compiles what this command preloads into MPI programs, so that no compiler is needed where it is installed.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let Arguments { mpicc, header, folder } = arguments;
+    pio_mpi::show(&mpicc).with_context(|| format!("cannot run the MPI compiler {}", mpicc.display()))?;
     let by_library = || Library::of_compiler(&mpicc)?.header();
     let header = header.or_else(by_library).with_context(|| {
         format!("{}: it does not show a library that is known (expected --header)", mpicc.display())

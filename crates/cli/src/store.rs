@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", global = true)]
     store: Option<PathBuf>,
     /// How long to try to reach a server, in seconds [default: what PIOSCOPE_TIMEOUT says, or 60]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), global = true)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, global = true)]
     timeout: Option<u64>,
     #[command(subcommand)]
     verb: Verb,
@@ -74,6 +74,11 @@ enum Verb {
     Df(JsonFlag),
     /// Compare files with their checksums; fails if any is damaged
     Check(check::Arguments),
+}
+
+fn seconds(text: &str) -> Result<u64> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+    seconds.context("expected a whole number of seconds from 1 on")
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {

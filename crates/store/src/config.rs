@@ -40,7 +40,13 @@ impl StoreDescription {
     /// If it cannot be read or makes no sense.
     pub fn load(path: &Path) -> Result<StoreDescription, StoreError> {
         let wrong = |what: String| StoreError::Config { path: path.to_owned(), what };
-        let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => wrong(
+                "no description of a store (expected the file store.toml that `pioscope serve` writes)"
+                    .into(),
+            ),
+            _ => wrong(error.to_string()),
+        })?;
         let description: StoreDescription =
             toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         if description.servers.is_empty() || description.servers.len() > usize::from(u16::MAX) {

@@ -79,6 +79,22 @@ fn what_calibrate_needs_is_checked_before_it_measures() {
 }
 
 #[test]
+fn errors_say_what_was_expected() {
+    let place = Place::new();
+    place
+        .pioscope(["shims", "--mpicc", "nosuch", "x"])
+        .fails_with("cannot run the MPI compiler nosuch: No such");
+    let fit = place.pioscope(["machines", "fit", "--machine", "sp-argonne", "-o", "x.toml", "nosuch.pio"]);
+    fit.fails_with("pioscope: nosuch.pio: cannot");
+    record_copy(&place);
+    place
+        .pioscope(["store", "--store", "run.pio", "ls"])
+        .fails_with("run.pio: no description of a store (expected");
+    let timeout = place.pioscope(["store", "--timeout", "0", "ls"]).err;
+    assert!(timeout.contains("expected a whole number of seconds from 1 on"), "{timeout}");
+}
+
+#[test]
 fn traces_that_are_none() {
     let place = Place::new();
     place.pioscope(["explain", "missing.pio"]).fails_with("missing.pio");
