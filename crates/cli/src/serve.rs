@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
 use pio_machine::parse_size;
 use pio_protocol::Limits;
@@ -184,16 +184,22 @@ fn listener(
     description: &Path,
 ) -> Result<(Box<dyn Listener>, Option<u16>)> {
     let last = config::noted(description, index)?.map(|server| server.address);
-    let address = match (&arguments.listen, last) {
+    let address = match (&arguments.listen, last.clone()) {
         (Some(listen), _) if listen.contains(':') => listen.clone(),
         (Some(host), Some(last)) if last.starts_with(&format!("{host}:")) => last,
         (Some(host), _) => format!("{host}:0"),
         (None, Some(last)) => last,
         (None, None) => "127.0.0.1:0".into(),
     };
+    let is_known = last.as_ref() == Some(&address);
     let Address { tcp, ucx_port } = Address::parse(&address);
-    let listener = TcpListener::bind(tcp)
-        .with_context(|| format!("cannot listen at {tcp}: --listen names another address"))?;
+    let listener = match TcpListener::bind(tcp) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_known => bail!(
+            "cannot listen at {tcp}, where server {index} of this store was last: it seems to run already ({error}; if another \
+             program listens there, --listen names another address)"
+        ),
+        bound => bound.with_context(|| format!("cannot listen at {tcp}: --listen names another address"))?,
+    };
     Ok((Box::new(listener), ucx_port))
 }
 

@@ -253,6 +253,13 @@ fn wrong_input_is_one_clear_line() {
 }
 
 #[test]
+fn servers_that_run_already_are_named_as_such() {
+    let scene = Scene::new();
+    let again = scene.place.pioscope(["serve", "--dir", "store"]);
+    again.fails_with("where server 0 of this store was last: it seems to run already");
+}
+
+#[test]
 fn who_is_waited_for_is_said() {
     let mut scene = Scene::new();
     scene.servers.kill();
