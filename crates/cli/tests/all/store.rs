@@ -267,7 +267,7 @@ fn who_is_waited_for_is_said() {
     assert_eq!(said.code, Some(1), "{}", said.err);
     let lines: Vec<&str> = said.err.lines().collect();
     let [waits, fails] = lines[..] else { panic!("{}", said.err) };
-    assert!(waits.contains("does not answer (Connection refused (os error 111)): tried for "), "{waits}");
+    assert!(waits.contains("does not answer (Connection refused (os error 111)): trying for "), "{waits}");
     assert!(fails.contains("did not answer within 2 s: Connection refused"), "{fails}");
     // As long as the environment says, where nobody says something else.
     let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));

@@ -43,7 +43,7 @@ impl fmt::Display for Unanswered<'_> {
         let Unanswered { server, address, error, left } = self;
         write!(
             out,
-            "server {server} at {address} does not answer ({error}): tried for {} s more",
+            "server {server} at {address} does not answer ({error}): trying for {} s more",
             left.as_secs()
         )
     }
