@@ -9,7 +9,7 @@ mod rank;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use pio_record::Options;
 use pio_report::Table;
@@ -33,6 +33,8 @@ const LEAST: i64 = 5;
 const MOST: i64 = 100;
 /// How probable it may be that runs which are alike seem as different as these.
 pub(crate) const LEVEL: f64 = 0.01;
+/// The exit code after wrong arguments, as of those that the parser of arguments finds.
+const WRONG_ARGUMENTS: u8 = 2;
 /// What makes a comparison fail if nothing is said. Work is counted, too: where times vary so much that they tell nothing, a program
 /// that does more is found all the same.
 const BY_DEFAULT: [&str; 3] = ["io_time > 110 %", "calls > 110 %", "bytes > 110 %"];
@@ -94,9 +96,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     };
     let relative = conditions.iter().find(|condition| matches!(condition.limit, Limit::OfFirst(_)));
     if let (None, Some(relative)) = (&path, relative) {
-        bail!(
+        output::error(&format!(
             "'{relative}' is relative to a baseline (expected --baseline FILE, or a value, as 'io_time > 2 s')"
-        );
+        ));
+        return Ok(ExitCode::from(WRONG_ARGUMENTS));
     }
     let baseline = path.as_deref().map(|path| Baseline::read(path, LEAST as usize)).transpose()?;
     let new = measure(&job, runs as usize, path.as_deref(), json)?;

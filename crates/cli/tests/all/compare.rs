@@ -104,4 +104,7 @@ fn baselines_that_are_none() {
     }
     let few = place.pioscope(["compare", "-n", "4", "--baseline", "io.json", "--", "true"]);
     assert_eq!(few.code, Some(2), "{}", few.err);
+    let without = place.pioscope(["compare", "-n", "5", "--fail-if", "calls > 3 %", "--", "true"]);
+    without.fails_with("'calls > 3 %' is relative to a baseline (expected --baseline FILE");
+    assert_eq!(without.code, Some(2));
 }
