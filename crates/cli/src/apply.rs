@@ -287,7 +287,8 @@ fn leave_to_the_library(how: &How, job: &Job, mpi: &Mpi, trace: Option<PathBuf>)
     own_way::ensure_is(how.strategy, mpi.library().as_ref(), &job.command)?;
     let folder = folder_of_a_job(trace.as_deref())?;
     let told = own_way::variables(how.strategy, &how.hints, &folder.path().join("hints"), &[])?;
-    let job = Job { environment: [&job.environment[..], &told].concat(), ..job.clone() };
+    // Which MPI it is has been said.
+    let job = Job { environment: [&job.environment[..], &told].concat(), verbose: false, ..job.clone() };
     let status = match trace {
         Some(trace) => record::record_as_it_is(&job, trace)?,
         None => {
