@@ -34,17 +34,6 @@ static void opening(void) {
     FAILS(MPI_File_open(inter, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_COMM);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
-    /* Modes that are not the same make no file. */
-    name = fresh("differing");
-    for (int other = 0; other < 3; other++) {
-      int others[3] = {MPI_MODE_RDWR, MPI_MODE_WRONLY | MPI_MODE_CREATE, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL};
-      int mode = rank == ranks - 1 ? others[other] : MPI_MODE_RDWR | MPI_MODE_CREATE;
-      CHECK(MPI_File_open(MPI_COMM_WORLD, name, mode, MPI_INFO_NULL, &file) != MPI_SUCCESS);
-      FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &file), MPI_ERR_NO_SUCH_FILE);
-    }
-    name = fresh("opening");
-    file = opened(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
-    OK(MPI_File_close(&file));
   }
   /* The last one deletes it. */
   OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_UNIQUE_OPEN, MPI_INFO_NULL,

@@ -1,10 +1,10 @@
 //! Opening a file: all ranks get the same one, or all an error.
 //!
-//! At first each rank opens the file on its own, if it is there, and all tell each other what came of it: one collective
-//! call, if all is well. It is not if there is no file, or if a rank was ahead of what others still did to the file by its
-//! name: one may have deleted it just then, or not made it yet. When all have told, all are here, and have given the same
-//! mode; so they do it again in order, rank 0 first, and that counts. Only then is a file made: a mistake in the modes
-//! leaves none. A file that must be new is only opened in order.
+//! At first each rank opens the file on its own, and all tell each other what came of it: one collective call, if all is
+//! well. It is not if a rank was ahead of what others still did to the file by its name: one may have deleted it just
+//! then, so that some have opened the file that was there and some a new one, or not made it yet. When all have told,
+//! all are here; so they do it again in order, rank 0 first, and that counts. A file that must be new is only opened in
+//! order, and so is one whose permissions the program sets: only the first to open it can tell whether it is new.
 //!
 //! Servers that do not answer are another matter: who has waited for them does not wait again.
 
@@ -72,8 +72,8 @@ impl Opened {
             factor: wanted.striping_factor.unwrap_or(0),
         };
         let attempt = Attempt { path, mode, permissions, wanted: dealt };
-        let waits = mode.creates(true) == Creates::New;
-        let opened = if waits { Err(Status::Internal) } else { attempt.open(Creates::No) };
+        let waits = mode.creates(true) == Creates::New || permissions.is_some();
+        let opened = if waits { Err(Status::Internal) } else { attempt.open(true) };
         let outcome = if waits { WAITS } else { outcome_of(&opened) };
         let on_servers = servers::name_of(path).is_some();
         let name = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
@@ -137,28 +137,23 @@ struct Attempt<'a> {
 type Found = (Storage, u64);
 
 impl Attempt<'_> {
-    fn open(&self, creates: Creates) -> Result<Found, Status> {
-        let Attempt { path, mode, wanted, .. } = *self;
+    /// Opens the file; makes it, if it is to be made and this rank is the one to do it.
+    fn open(&self, makes: bool) -> Result<Found, Status> {
+        let Attempt { path, mode, permissions, wanted } = *self;
         if !mode.is_valid() || (mode.is_sequential() && mode.reads() && mode.writes()) {
             return Err(Status::Amode);
         }
-        let storage = Storage::open(path, mode, creates, wanted)?;
-        // Now: as soon as all know that all have opened the file, some may write to it.
-        let end = if mode.appends() { storage.size().unwrap_or(0) } else { 0 };
-        Ok((storage, end))
-    }
-
-    /// Opens the file as the first rank, which makes it if there is none: no other can tell whether it is new.
-    fn open_first(&self) -> Result<Found, Status> {
-        let name = Path::new(OsStr::from_bytes(without_driver(self.path).to_bytes()));
-        let permissions = self.permissions.filter(|_| !name.exists());
-        let found = self.open(self.mode.creates(true))?;
-        if let Some(permissions) = permissions {
+        let name = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
+        let sets = makes && permissions.is_some() && !name.exists();
+        let storage = Storage::open(path, mode, makes, wanted)?;
+        if let (true, Some(permissions)) = (sets, permissions) {
             // A hint: if the file system will not have it, the file is there with the usual permissions.
             let permissions = std::os::unix::fs::PermissionsExt::from_mode(permissions);
             let _ = std::fs::set_permissions(name, permissions);
         }
-        Ok(found)
+        // Now: as soon as all know that all have opened the file, some may write to it.
+        let end = if mode.appends() { storage.size().unwrap_or(0) } else { 0 };
+        Ok((storage, end))
     }
 
     /// Rank 0 opens first, when all are here.
@@ -167,14 +162,14 @@ impl Attempt<'_> {
         let mut opened = Err(Status::Internal);
         let mut said = [0_u8; 8];
         if communicator.rank() == 0 {
-            opened = self.open_first();
+            opened = self.open(true);
             said = outcome_of(&opened).to_ne_bytes();
             first_says_why(channel, [outcome_of(&opened)]);
         }
         communicator.broadcast(&mut said)?;
         Status::check(u64::from_ne_bytes(said) as i32)?;
         if communicator.rank() != 0 {
-            opened = self.open(self.mode.creates(false));
+            opened = self.open(false);
         }
         let all = communicator.gather([outcome_of(&opened)])?;
         first_says_why(channel, all.iter().map(|[outcome]| *outcome));

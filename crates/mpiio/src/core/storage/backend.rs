@@ -9,7 +9,7 @@ use pio_protocol::client::Naming;
 use pio_store::client::StripingHints;
 
 use crate::core::mpi::memory::Memory;
-use crate::core::storage::mode::{Creates, Mode};
+use crate::core::storage::mode::Mode;
 use crate::core::storage::path_prefix;
 use crate::core::storage::posix::{self, PlainFile};
 use crate::core::storage::servers::{self, RemoteFile};
@@ -24,16 +24,16 @@ pub(crate) enum Storage {
 }
 
 impl Storage {
-    /// Opens the file. A file that is created on servers is as `wanted` says.
+    /// Opens the file. The `first` rank creates it, if it is to be created; on servers as `wanted` says.
     pub(crate) fn open(
         path: &CStr,
         mode: Mode,
-        creates: Creates,
+        first: bool,
         wanted: StripingHints,
     ) -> Result<Storage, IoError> {
         match servers::name_of(path) {
-            Some(name) => RemoteFile::open(&name, creates, wanted).map(Storage::Remote),
-            None => PlainFile::open(without_driver(path), mode, creates).map(Storage::Plain),
+            Some(name) => RemoteFile::open(&name, mode.creates(first), wanted).map(Storage::Remote),
+            None => PlainFile::open(without_driver(path), mode, first).map(Storage::Plain),
         }
     }
 

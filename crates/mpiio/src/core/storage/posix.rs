@@ -30,10 +30,10 @@ impl Drop for PlainFile {
 }
 
 impl PlainFile {
-    /// Opens the file.
-    pub(crate) fn open(path: &CStr, mode: Mode, creates: Creates) -> Result<PlainFile, IoError> {
+    /// Opens the file. The `first` rank creates it, if it is to be created: it alone can tell whether it is new.
+    pub(crate) fn open(path: &CStr, mode: Mode, first: bool) -> Result<PlainFile, IoError> {
         let path = path.to_owned();
-        let create = match creates {
+        let create = match mode.creates(first) {
             Creates::No => 0,
             Creates::IfMissing => libc::O_CREAT,
             Creates::New => libc::O_CREAT | libc::O_EXCL,
