@@ -79,7 +79,7 @@ fn waits_that_larger_requests_would_meet_are_told_apart() {
         Event { start_ns, elapsed_ns: if waits { 5 * MS } else { 10_000 }, operation: 0, ..event }
     });
     let told = only(told(&tables, events.collect()));
-    let comparison = "the same bytes would take 4.092 ms. 50 ms more was spent waiting, as for the system's read-ahead or \
+    let comparison = "the same bytes would take 4.096 ms. 50 ms more was spent waiting, as for the system's read-ahead or \
                       write-behind: larger requests would wait as long.";
     assert!(told.evidence.contains(comparison), "{told:?}");
 }
