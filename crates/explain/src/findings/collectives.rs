@@ -64,7 +64,8 @@ impl CollectiveData {
 
 /// If the work before the calls was the same for all ranks, they would come at their mean: what is saved is what they wait
 /// on average (the ranks of a call, and of calls that go on side by side), less what the rank that waits least does wait.
-/// That rank is the last on average, and waits where others come late by chance: so would all. Not what they wait because a rank had no processor: that is another matter ([`crowded`]).
+/// That rank is the last on average, and waits where others come late by chance: so would all. Not what they wait because a
+/// rank had no processor: that is another matter ([`crowded`]).
 fn late(context: &Context<'_>) -> Option<Finding> {
     let collectives = &context.evidence.collectives;
     let late: Vec<_> = collectives.late().collect();
