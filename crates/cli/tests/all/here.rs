@@ -313,8 +313,8 @@ fn a_description_says_how_near_it_comes_to_runs() {
         "romio,two-phase",
     ]);
     let told = told.succeeds();
-    assert!(unwrapped(&told).contains("On m: 4 runs compared, the model off by "), "{}", told.out);
-    assert!(unwrapped(&told).contains("On m: 8 runs compared, the model off by "), "{}", told.out);
+    assert!(unwrapped(&told).contains("On m, romio: 4 runs compared, the model off by "), "{}", told.out);
+    assert!(unwrapped(&told).contains("On m, two-phase: 8 runs compared, the model off by "), "{}", told.out);
     // Under another MPI, calls of all ranks cost something else.
     place.compile(&mpi.mpicc, "writer", WRITER, &[]);
     let words = ["record", "-o", "run.pio", "--"].map(str::to_owned);
