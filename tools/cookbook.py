@@ -43,8 +43,8 @@ VARYING = [
 ]
 # Seconds of a unit of time.
 SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1, "min": 60, "h": 3600}
-# A prediction for a machine that is described depends on the one it runs on by what the program computed alone: its times are those
-# of the page, up to so many times.
+# The I/O time of a prediction for a machine that is described, the first time of its line, depends on the machine that it is made on
+# by what the program computed between its I/O alone: it is that of the page, up to so many times.
 FOR_A_DESCRIBED_MACHINE = re.compile(r"pioscope predict .*--machine (?!here)", re.DOTALL)
 LIKE = 1.5
 
@@ -173,8 +173,8 @@ def carry_out(page, found, show):
 
 
 def first_missing(claimed, printed, is_steady=False):
-    """The first part of a page's claim that does not follow in what was printed, with its line. Times are to be like those of the
-    page, if they are steady."""
+    """The first part of a page's claim that does not follow in what was printed, with its line. Where it is steady, each
+    line's first time is to be like that of the page."""
     parts, open_begin = [], False
     for number, line in claimed:
         for at, part in enumerate(line.split("…")):
@@ -201,9 +201,9 @@ def first_missing(claimed, printed, is_steady=False):
 
 
 def times(text):
-    """The times of a text, in seconds."""
-    found = re.findall(rf"({NUMBER})\s+({TIME})(?![\w/])", text)
-    return [float(number.replace(",", "")) * SECONDS[unit] for number, unit in found]
+    """The first time of each line of a text that has one, in seconds."""
+    found = (re.search(rf"({NUMBER})\s+({TIME})(?![\w/])", line) for line in text.splitlines())
+    return [float(time[1].replace(",", "")) * SECONDS[time[2]] for time in found if time]
 
 
 def are_alike(some, others):
