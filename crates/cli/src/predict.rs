@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 
     let own = own_way::of_trace(trace.tables());
     let strategies = strategies(&arguments.strategy, &workload, Some(own.strategy));
-    tell_apart(&arguments.measured, &measured, &strategies, &hints, &workload)?;
+    refuse_other_runs(&arguments.measured, &measured, &strategies, &hints, &workload)?;
     let options = options(arguments.ranks_per_node);
     let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
     let ran_on: Vec<bool> = machines.iter().map(|asked| Here::ran_on(&trace, &asked.machine)).collect();
@@ -427,7 +427,7 @@ fn measure<'a>(
 }
 
 /// Refuses runs beside which nothing is predicted, or that were not run as is predicted: what is learned from a pair lasts.
-fn tell_apart(
+fn refuse_other_runs(
     measured: &[Measured],
     runs: &BTreeMap<(&str, &str), MeasuredRun>,
     strategies: &[Strategy],

@@ -19,14 +19,7 @@ void pio_forget_controls(void) {
 }
 
 static struct in_flight *controls_in_flight(void) {
-    struct in_flight *table = ACQUIRE(&controls);
-    if (UNLIKELY(table == NULL)) {
-        struct in_flight *fresh = pio_new_in_flight(MOST_CONTROLS);
-        if (__atomic_compare_exchange_n(&controls, &table, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            return fresh;
-        pio_free_in_flight(fresh);
-    }
-    return table;
+    return pio_in_flight_at(&controls, MOST_CONTROLS);
 }
 
 /* Submission ------------------------------------------------------------------------------------------------------- */

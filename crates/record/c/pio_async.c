@@ -43,6 +43,17 @@ void pio_free_in_flight(struct in_flight *table) {
         KERNEL(SYS_munmap, table, in_flight_bytes(table->places));
 }
 
+struct in_flight *pio_in_flight_at(struct in_flight **place, uint32_t least) {
+    struct in_flight *table = ACQUIRE(place);
+    if (UNLIKELY(table == NULL)) {
+        struct in_flight *fresh = pio_new_in_flight(least);
+        if (__atomic_compare_exchange_n(place, &table, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            return fresh;
+        pio_free_in_flight(fresh);
+    }
+    return table;
+}
+
 bool pio_hold_in_flight(struct in_flight *table) {
     if (holds_in_flight)
         return false;

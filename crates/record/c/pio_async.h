@@ -25,6 +25,9 @@ struct in_flight;
 struct in_flight *pio_new_in_flight(uint32_t least);
 void pio_free_in_flight(struct in_flight *table);
 
+/* The table at a place, made when it is first asked for. */
+struct in_flight *pio_in_flight_at(struct in_flight **place, uint32_t least);
+
 /* False in a signal handler that interrupted who holds a table. */
 bool pio_hold_in_flight(struct in_flight *table);
 void pio_release_in_flight(struct in_flight *table);

@@ -24,14 +24,7 @@ static struct in_flight *iocbs;
 static __thread bool inside_libaio __attribute__((tls_model("initial-exec")));
 
 static struct in_flight *iocbs_in_flight(void) {
-    struct in_flight *table = ACQUIRE(&iocbs);
-    if (UNLIKELY(table == NULL)) {
-        struct in_flight *fresh = pio_new_in_flight(MOST_IOCBS);
-        if (__atomic_compare_exchange_n(&iocbs, &table, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            return fresh;
-        pio_free_in_flight(fresh);
-    }
-    return table;
+    return pio_in_flight_at(&iocbs, MOST_IOCBS);
 }
 
 static struct pio_record *begin_iocb(struct pioscope_span *span, const struct iocb *asked) {

@@ -477,7 +477,8 @@ impl<'t> Reader<'t> {
             let within_ns = self.without_processor[*rank as usize].waited_ns();
             let between_ps = u128::from(wait.waited_ns.saturating_sub(within_ns)) * 1000;
             let error_ps = u128::from(wait.waited_ns / CLOCKS_APART) * 1000;
-            let rest = Some(idle.saturating_sub(between_ps)).filter(|rest| *rest > error_ps).unwrap_or(0);
+            let left = idle.saturating_sub(between_ps);
+            let rest = if left > error_ps { left } else { 0 };
             for step in program.iter_mut().filter(|step| step.idle > Duration::ZERO) {
                 let part = u128::from(step.idle.picoseconds()) * rest / idle;
                 step.idle = Duration::from_picoseconds(part as u64);
