@@ -161,20 +161,7 @@ fn remove_when_told_to_end() -> io::Result<()> {
         }
     })?;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        let handler: extern "C" fn(libc::c_int) = tell_of;
-        // SAFETY: all-zero is a valid sigaction; the handler has the type of one without SA_SIGINFO, and makes only
-        // async-signal-safe calls.
-        unsafe {
-            let mut given: libc::sigaction = std::mem::zeroed();
-            if libc::sigaction(signal, std::ptr::null(), &mut given) == 0
-                && given.sa_sigaction != libc::SIG_IGN
-            {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = handler as libc::sighandler_t;
-                action.sa_flags = libc::SA_RESTART;
-                libc::sigaction(signal, &action, std::ptr::null_mut());
-            }
-        }
+        catch(signal, tell_of, |given| given != libc::SIG_IGN);
     }
     Ok(())
 }
@@ -199,17 +186,23 @@ extern "C" fn tell_of(signal: libc::c_int) {
 /// with what this process was given itself.
 pub fn outlive_file_size_limit() {
     extern "C" fn nothing(_signal: libc::c_int) {}
-    let handler: extern "C" fn(libc::c_int) = nothing;
-    // SAFETY: all-zero is a valid sigaction; the handler has the type of one without SA_SIGINFO, and does nothing.
+    catch(libc::SIGXFSZ, nothing, |given| given == libc::SIG_DFL);
+}
+
+/// Has a signal handled from now on, if what it did up to now may be replaced. A handler makes only async-signal-safe calls.
+fn catch(
+    signal: libc::c_int,
+    handler: extern "C" fn(libc::c_int),
+    may_replace: impl Fn(libc::sighandler_t) -> bool,
+) {
+    // SAFETY: all-zero is a valid sigaction; the handler has the type of one without SA_SIGINFO.
     unsafe {
         let mut given: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGXFSZ, std::ptr::null(), &mut given) == 0
-            && given.sa_sigaction == libc::SIG_DFL
-        {
+        if libc::sigaction(signal, std::ptr::null(), &mut given) == 0 && may_replace(given.sa_sigaction) {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as libc::sighandler_t;
             action.sa_flags = libc::SA_RESTART;
-            libc::sigaction(libc::SIGXFSZ, &action, std::ptr::null_mut());
+            libc::sigaction(signal, &action, std::ptr::null_mut());
         }
     }
 }
