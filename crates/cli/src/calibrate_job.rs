@@ -34,7 +34,7 @@ const LISTED_PIECE_BYTES: u64 = 16;
 pub(crate) const HOW_MEASURED: &str = "\n\
     mpi-io: jobs with Pioscope's library (under the two-phase strategy) and the MPI's own. call: an 8-byte write beyond the\n\
     kernel's. together: calls of all ranks, in the mean of ranks; the median of several: after they went through other\n\
-    memory for 10 ms, and, as …-again, right behind another. Ranks that share cores make them one after the other.\n\
+    memory for 10 ms, and, as …-again, behind five of them. Ranks that share cores make them one after the other.\n\
     request: what a write of 8 bytes to a server on their own cores takes, where all ranks make such, each to pages of its own.";
 
 /// How a job is started.
