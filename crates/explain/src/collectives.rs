@@ -102,14 +102,14 @@ impl MpiIoTime {
     }
 }
 
-/// Where the time of each rank's part in each collective call of a trace went, for its exports and its timeline. Looks at
-/// all events, unless the trace has no collective calls.
+/// Where the time of each rank's calls of MPI-IO in a trace went, for its exports and its timeline. Looks at
+/// all events, unless no process is one of MPI.
 ///
 /// # Errors
 /// If the trace cannot be read.
 pub fn splits(trace: &Trace) -> Result<Splits, TraceError> {
     let mut gathered = Gathered::new(trace.tables());
-    if trace.tables().handles.iter().any(|handle| handle.collective != 0) {
+    if trace.tables().processes.iter().any(|process| process.rank.is_some()) {
         let mut events = BlockEvents::default();
         for block in 0..trace.blocks().len() {
             trace.read_block(block, &mut events)?;

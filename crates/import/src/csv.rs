@@ -30,12 +30,16 @@ use pio_trace::{FileId, HandleId, ProcessId};
 /// Later than this nothing can have happened.
 const LATEST_S: f64 = 1e10;
 
-/// Whether a file that starts so is such a table: its first line names the columns that are needed.
+/// Columns that every table has.
+const NEEDED: [&str; 2] = ["start_s", "call"];
+
+/// Whether a file that starts so is such a table, if perhaps not a whole one: its first line names several columns, and one of them
+/// is needed.
 pub(super) fn is_table(start: &[u8]) -> bool {
     let first = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let first = String::from_utf8_lossy(first);
-    let has = |name: &str| first.split(',').any(|column| column.trim().trim_matches('"') == name);
-    has("start_s") && has("call")
+    let columns: Vec<&str> = first.split(',').map(|column| column.trim().trim_matches('"')).collect();
+    columns.len() > 1 && columns.iter().any(|column| NEEDED.contains(column))
 }
 
 /// Writes what a table holds as a trace to `out`; `name` stands for its path in errors. Returns the number of events.
@@ -46,7 +50,11 @@ pub(super) fn write_trace(
     name: &Path,
 ) -> Result<u64, ImportError> {
     let mut table = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(log);
-    let columns = Columns::of(table.byte_headers().map_err(|error| unreadable(path, error))?);
+    let names = table.byte_headers().map_err(|error| unreadable(path, error))?;
+    if let Some(missing) = NEEDED.into_iter().find(|needed| !names.iter().any(|name| name == needed.as_bytes())) {
+        return Err(ImportError::NoColumn { path: path.to_owned(), missing });
+    }
+    let columns = Columns::of(names);
     let mut reading =
         Reading { builder: Builder::new(path, "CSV"), processes: HashMap::new(), handles: HashMap::new() };
     let mut row = csv::ByteRecord::new();

@@ -64,6 +64,14 @@ pub enum ImportError {
         /// What should have been there, and what was instead if that helps.
         expected: String,
     },
+    /// A table of calls without a column that each of them needs.
+    #[error("{path}:1: a table of calls without the column '{missing}' (expected start_s and call, and may be others)")]
+    NoColumn {
+        /// The table.
+        path: PathBuf,
+        /// The column.
+        missing: &'static str,
+    },
     /// A log that tells of calls, but holds none that could be in a trace.
     #[error("{path}: no calls for a trace in it (expected {expected})")]
     NoCalls {

@@ -45,6 +45,16 @@ pub enum MachineError {
         /// Which key.
         key: String,
     },
+    /// A key to change that the description does not have.
+    #[error("{machine}: cannot change '{key}': no such key (known here: {known})")]
+    NoKey {
+        /// Which machine, or its file.
+        machine: String,
+        /// Which key.
+        key: String,
+        /// What may stand there.
+        known: String,
+    },
     /// A key that every machine of this kind needs.
     #[error("{file}:{line}: '{key}' is missing (expected {expected})")]
     MissingKey {

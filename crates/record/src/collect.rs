@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use pio_trace::{
-    Calls, CallsByKind, File, FileId, GivenHints, Handle, HandleId, LargeRequests, Layer, Losses, PageFaults,
-    Process, ProcessId, ProcessorWait, Stripes, Tables, TraceWriter, Unseen,
+    Calls, CallsByKind, File, FileId, GivenHints, Handle, HandleId, JobMember, LargeRequests, Layer, Losses,
+    PageFaults, Process, ProcessId, ProcessorWait, Stripes, Tables, TraceWriter, Unseen, mpi_jobs,
 };
 
 use crate::error::Error;
@@ -20,7 +20,7 @@ use crate::marks::MarkNames;
 use crate::members;
 use crate::memory::Memory;
 use crate::placements::{self, Place};
-use crate::plumbing::{drop_plumbing, missing_ranks};
+use crate::plumbing::drop_plumbing;
 use crate::processors;
 use crate::rates::Cache;
 use crate::rings::unseen_rings;
@@ -266,8 +266,7 @@ pub(crate) fn collect_from(
     members.iter_mut().for_each(|member| member.survey.leave_out_shared(&memory));
     summary.seen_only = drop_plumbing(&mut members);
     summary.running_without_calls = running_without_calls(folders, &members);
-    [summary.missing_ranks, summary.expected_ranks] =
-        missing_ranks(members.iter().map(|member| &member.spool.header));
+    [summary.missing_ranks, summary.expected_ranks] = missing_ranks(&members);
     members.retain(|member| settings.filter.keeps_rank(member.spool.header.rank));
     // By rank; then what is no rank, by time.
     members.sort_by_key(|m| (m.spool.header.rank.unwrap_or(u32::MAX), m.start_ns(), m.spool.header.pid));
@@ -464,6 +463,7 @@ fn fill_tables(
     tables: &mut Tables,
 ) -> (Vec<State>, HashMap<String, FileId>) {
     let ends = process_ends(members);
+    let jobs = jobs(members, &ends);
     let mut files = HashMap::new();
     let mut collectives = HashMap::new();
     let mut hints = Hints::default();
@@ -492,11 +492,12 @@ fn fill_tables(
         let mut library_files = HashMap::new();
         for (&(layer, number), file) in &member.survey.library_files {
             let collective = if file.ranks > 1 {
-                // No rank can tell the others which open it was; but the n-th of a file by as many ranks is the same.
+                // No rank can tell the others which open it was; but the n-th of a file by as many ranks of a job is the same.
                 let nth = opens_so_far.entry((layer, &file.path, file.ranks)).or_default();
                 *nth += 1;
                 let next = collectives.len() as u64 + 1;
-                *collectives.entry((layer, file.path.clone(), file.ranks, *nth)).or_insert(next)
+                let open = (jobs[index], layer, file.path.clone(), file.ranks, *nth);
+                *collectives.entry(open).or_insert(next)
             } else {
                 0
             };
@@ -568,6 +569,29 @@ fn process_ends(members: &[Member]) -> Vec<Option<i128>> {
         starts.iter().copied().filter(|&start_ns| start_ns > member.start_ns()).min()
     };
     members.iter().map(end_of).collect()
+}
+
+/// The MPI job of each process.
+fn jobs(members: &[Member], ends: &[Option<i128>]) -> Vec<Option<usize>> {
+    let of_job = |(member, end_ns): (&Member, &Option<i128>)| {
+        let Header { rank, ranks, .. } = member.spool.header;
+        rank.map(|rank| JobMember { rank, ranks, start_ns: member.start_ns(), end_ns: *end_ns })
+    };
+    mpi_jobs(&members.iter().zip(ends).map(of_job).collect::<Vec<_>>())
+}
+
+/// Ranks that did not come, and ranks that there were: each process of an MPI job says how many there are.
+fn missing_ranks(members: &[Member]) -> [u64; 2] {
+    let jobs = jobs(members, &process_ends(members));
+    let mut seen: BTreeMap<usize, [u64; 2]> = BTreeMap::new();
+    for (member, job) in members.iter().zip(jobs) {
+        let ranks = u64::from(member.spool.header.ranks);
+        if let (Some(job), 1..) = (job, ranks) {
+            let [came, all] = seen.entry(job).or_insert([0, ranks]);
+            (*came, *all) = (*came + 1, ranks);
+        }
+    }
+    seen.values().fold([0, 0], |[missing, all], [came, ranks]| [missing + (ranks - came), all + ranks])
 }
 
 /// Nanoseconds of the job; what a damaged clock puts before its start is put at its start.

@@ -1,6 +1,4 @@
-//! Processes that are only there to start the others; and whether those that should have come are there.
-
-use std::collections::BTreeMap;
+//! Processes that are only there to start the others.
 
 use crate::collect::Member;
 use crate::spool::Header;
@@ -33,17 +31,4 @@ pub(crate) fn drop_plumbing(members: &mut Vec<Member>) -> Option<String> {
 
 fn program(header: &Header) -> &str {
     header.command.split(' ').next().unwrap_or("").rsplit('/').next().unwrap_or("")
-}
-
-/// Ranks that did not come, and ranks that there were: each process of an MPI job says how many there are. A trace may hold
-/// several jobs, one after the other: of each size there are whole ones.
-pub(crate) fn missing_ranks<'a>(headers: impl Iterator<Item = &'a Header>) -> [u64; 2] {
-    let mut seen: BTreeMap<u32, u64> = BTreeMap::new();
-    for header in headers.filter(|header| header.rank.is_some() && header.ranks > 0) {
-        *seen.entry(header.ranks).or_default() += 1;
-    }
-    seen.into_iter().fold([0, 0], |[missing, all], (ranks, seen)| {
-        let expected = seen.next_multiple_of(u64::from(ranks));
-        [missing + (expected - seen), all + expected]
-    })
 }

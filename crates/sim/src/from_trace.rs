@@ -81,7 +81,7 @@ const SYNCING: [Call; 3] = [Call::Fsync, Call::Fdatasync, Call::MpiFileSync];
 struct Survey {
     /// Handles that MPI-IO calls use.
     mpi_handles: BTreeSet<HandleId>,
-    /// Whether every process made the same collective calls of MPI: only then do we know that they were calls of all.
+    /// Whether every process made the same collective calls of MPI, in one job: only then do we know that they were calls of all.
     collectives_agree: bool,
     /// Whether the trace knows think times.
     knows_think_times: bool,
@@ -123,7 +123,8 @@ impl Survey {
         }
         let mut lists = collectives.values();
         let first = lists.next();
-        survey.collectives_agree = first.is_some_and(|first| lists.all(|list| list == first));
+        survey.collectives_agree =
+            !trace.tables().has_several_jobs() && first.is_some_and(|first| lists.all(|list| list == first));
         Ok(survey)
     }
 

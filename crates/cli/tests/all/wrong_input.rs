@@ -138,6 +138,19 @@ fn a_truncated_trace_gives_what_is_whole() {
 
 /// An empty report would look as if the program had done nothing.
 #[test]
+fn what_is_missing_is_named() {
+    let place = Place::new();
+    fs::write(place.join("calls.csv"), "rank,call,bytes\n0,read,100\n").unwrap();
+    place.pioscope(["explain", "calls.csv"]).fails_with("calls.csv:1: a table of calls without the column 'start_s'");
+    place
+        .pioscope(["reproduce", "thakur", "--program", "nosuch"])
+        .fails_with("nosuch: no such program (expected collapse, built)");
+    place
+        .pioscope(["reproduce", "miller-katz", "--set", "disks.fer=12 ms"])
+        .fails_with("cannot change 'disks.fer': no such key (known here: bandwidth, ");
+}
+
+#[test]
 fn a_trace_of_which_nothing_is_left_is_an_error() {
     let place = Place::new();
     record_copy(&place);

@@ -1,6 +1,6 @@
 //! MPI programs, under the MPI whose `mpicc` is first in the PATH.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -122,6 +122,27 @@ fn views_positions_and_sizes_are_what_the_program_set() {
         assert_eq!(collective, expected.into_iter().filter(|c| !single.contains(c)).collect::<Vec<_>>());
         assert!(events.iter().all(|e| !e.flags.contains(Flags::UNFINISHED) && !e.is_physical()));
     }
+}
+
+#[test]
+fn jobs_one_after_the_other_do_not_open_a_file_together() {
+    let Some(mpi) = mpi() else { return };
+    let folder = folder();
+    let (program, shim) = build(&mpi, "matrix", folder.path());
+    let mut words: Vec<OsString> = ["sh", "-c", "\"$@\" && \"$@\"", "sh"].map(OsString::from).into();
+    words.extend(mpi.launch(RANKS as u32));
+    words.extend([program.into(), folder.path().join("matrix.dat").into()]);
+    let job = record_in(folder, words, |options| options.mpi_shim = Some(shim));
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let tables = job.trace.tables();
+    assert!(tables.has_several_jobs());
+    let mut opens: BTreeMap<u64, Vec<Option<u32>>> = BTreeMap::new();
+    for handle in tables.handles.iter().filter(|handle| handle.collective != 0) {
+        opens.entry(handle.collective).or_default().push(tables.processes[handle.process.index()].rank);
+    }
+    let all: Vec<_> = (0..RANKS as u32).map(Some).collect();
+    assert_eq!(opens.into_values().collect::<Vec<_>>(), [all.clone(), all]);
+    assert_eq!((job.outcome.summary.missing_ranks, job.outcome.summary.expected_ranks), (0, 2 * RANKS));
 }
 
 /// Beside it there are the segments of the MPI library: MPICH makes each by writing its last byte, Open MPI cuts it to its size.

@@ -29,20 +29,15 @@ pub fn fio(
     path: &Path,
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64, TraceError> {
-    let only_physical = has_physical(trace)?;
-    let mut log = Log::begin(BufWriter::new(file), trace.tables()).map_err(TraceError::io(path, "write"))?;
+    let (only_physical, used) = survey(trace)?;
+    let out = BufWriter::new(file);
+    let mut log = Log::begin(out, trace.tables(), &used).map_err(TraceError::io(path, "write"))?;
     for (done, event) in (0..).zip(trace.events()) {
         let event = event?;
         if done % super::STEP == 0 {
             progress(done);
         }
-        let counts = match event.layer() {
-            Layer::Posix | Layer::Stdio => true,
-            Layer::MpiIo => !only_physical,
-            // Requests to servers need not be contiguous: the calls that caused them say which bytes they moved.
-            Layer::Server | Layer::Message | Layer::Hdf5 | Layer::Pnetcdf | Layer::Mark => false,
-        };
-        if counts && event.result >= 0 {
+        if counts(&event, only_physical) {
             log.put(&event).map_err(TraceError::io(path, "write"))?;
         }
     }
@@ -50,14 +45,35 @@ pub fn fio(
     Ok(log.requests)
 }
 
-fn has_physical(trace: &Trace) -> Result<bool, TraceError> {
+/// Whether a call that was made is one of the log, of a trace with or without physical calls.
+fn counts(event: &Event, only_physical: bool) -> bool {
+    let is_of_files = match event.layer() {
+        Layer::Posix | Layer::Stdio => true,
+        Layer::MpiIo => !only_physical,
+        // Requests to servers need not be contiguous: the calls that caused them say which bytes they moved.
+        Layer::Server | Layer::Message | Layer::Hdf5 | Layer::Pnetcdf | Layer::Mark => false,
+    };
+    is_of_files && event.result >= 0
+}
+
+/// Whether there are physical calls; and of each file, whether it is in the log: others were only named, or could not be opened,
+/// and fio would make them.
+fn survey(trace: &Trace) -> Result<(bool, Vec<bool>), TraceError> {
+    let tables = trace.tables();
+    let mut only_physical = false;
+    let mut used = [vec![false; tables.files.len()], vec![false; tables.files.len()]];
     for event in trace.events() {
         let event = event?;
-        if event.is_physical() && matches!(event.layer(), Layer::Posix | Layer::Stdio) {
-            return Ok(true);
+        only_physical |= event.is_physical() && matches!(event.layer(), Layer::Posix | Layer::Stdio);
+        let Some(handle) = event.handle.and_then(|handle| tables.handles.get(handle.index())) else {
+            continue;
+        };
+        for (used, only_physical) in used.iter_mut().zip([false, true]) {
+            used[handle.file.index()] |= counts(&event, only_physical);
         }
     }
-    Ok(false)
+    let [of_all, of_physical] = used;
+    Ok((only_physical, if only_physical { of_physical } else { of_all }))
 }
 
 struct Log<'a, W> {
@@ -70,11 +86,11 @@ struct Log<'a, W> {
 }
 
 impl<'a, W: Write> Log<'a, W> {
-    fn begin(mut out: W, tables: &'a Tables) -> io::Result<Log<'a, W>> {
+    fn begin(mut out: W, tables: &'a Tables, used: &[bool]) -> io::Result<Log<'a, W>> {
         let names: Vec<_> =
             tables.files.iter().map(|file| file.path.replace(char::is_whitespace, "_")).collect();
         writeln!(out, "fio version 3 iolog")?;
-        for name in &names {
+        for (name, _) in names.iter().zip(used).filter(|(_, used)| **used) {
             writeln!(out, "0 {name} add")?;
         }
         let open = vec![0; names.len()];

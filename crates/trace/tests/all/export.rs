@@ -145,6 +145,8 @@ fn fio_carries_out_an_iolog() {
     std::fs::write(&data, [0; 1 << 16]).unwrap();
     let mut tables = tables();
     tables.files[1].path = data.display().to_string();
+    // A file that was asked about, and is not there.
+    tables.files.push(pio_trace::File { path: folder.path().join("none").display().to_string() });
     let call = |call, start_ns, offset| Event {
         call,
         target: Target::Extent { offset },
@@ -175,6 +177,7 @@ fn fio_carries_out_an_iolog() {
     let job = &json["jobs"][0];
     assert_eq!(job["read"]["io_bytes"], 8192, "{json}");
     assert_eq!(job["write"]["io_bytes"], 4096);
+    assert!(!folder.path().join("none").exists());
 }
 
 #[cfg(feature = "parquet")]
