@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use pio_machine::Machine;
+use pio_machine::{Duration, Machine};
 use pio_plan::{Hints, Strategy};
 use pio_report::{Measure, Row, Sweep, Unit, units};
 use pio_sim::{Options, Workload};
@@ -267,13 +267,15 @@ fn predict_with(request: &SweepDefinition, kinds: &[Kind], point: &Point) -> Res
 fn traffic(name: &str, parameters: &[Setting], machine: &Machine, seed: u64) -> Result<Vec<f64>> {
     let found = workload_traffic::run(name, parameters, machine, seed)?;
     let point = found.point;
+    // Of what has not arrived it is not known.
+    let of_arrived = |latency: Duration| if point.messages == 0 { f64::NAN } else { latency.seconds() };
     Ok(vec![
         found.offered,
         found.accepted,
         point.mean_s,
         point.half_width_s,
-        point.p99.seconds(),
-        point.max.seconds(),
+        of_arrived(point.p99),
+        of_arrived(point.max),
         point.messages as f64,
         f64::from(u8::from(point.is_unstable)),
     ])

@@ -51,7 +51,9 @@ pub(super) fn write_trace(
 ) -> Result<u64, ImportError> {
     let mut table = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(log);
     let names = table.byte_headers().map_err(|error| unreadable(path, error))?;
-    if let Some(missing) = NEEDED.into_iter().find(|needed| !names.iter().any(|name| name == needed.as_bytes())) {
+    if let Some(missing) =
+        NEEDED.into_iter().find(|needed| !names.iter().any(|name| name == needed.as_bytes()))
+    {
         return Err(ImportError::NoColumn { path: path.to_owned(), missing });
     }
     let columns = Columns::of(names);

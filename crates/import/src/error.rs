@@ -65,7 +65,9 @@ pub enum ImportError {
         expected: String,
     },
     /// A table of calls without a column that each of them needs.
-    #[error("{path}:1: a table of calls without the column '{missing}' (expected start_s and call, and may be others)")]
+    #[error(
+        "{path}:1: a table of calls without the column '{missing}' (expected start_s and call, and may be others)"
+    )]
     NoColumn {
         /// The table.
         path: PathBuf,

@@ -132,8 +132,11 @@ impl Computer {
             message: error.message().to_owned(),
         })?;
         for (key, value) in changes {
-            change(&mut table, key, value)
-                .map_err(|known| MachineError::NoKey { machine: file.to_owned(), key: key.clone(), known })?;
+            change(&mut table, key, value).map_err(|known| MachineError::NoKey {
+                machine: file.to_owned(),
+                key: key.clone(),
+                known,
+            })?;
         }
         Computer::parse(&format!("{file}, changed"), &table.to_string())
     }
@@ -269,7 +272,10 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_by_name() {
         let wrong = |key, value| with(&[(key, value)]).unwrap_err();
-        assert!(wrong("disks.fer", "12 ms").contains("cannot change 'disks.fer': no such key (known here: bandwidth, "));
+        assert!(
+            wrong("disks.fer", "12 ms")
+                .contains("cannot change 'disks.fer': no such key (known here: bandwidth, ")
+        );
         assert!(wrong("disk.far", "12 ms").contains("cannot change 'disk.far': no such key (known here: "));
         for (key, value, expected) in [
             ("disks.far", "12", "disks.far = \"12\": expected a time from"),

@@ -186,6 +186,8 @@ struct Engine<'a> {
     /// What a request takes a server's thread longer where ranks share cores.
     crowding: Duration,
     now: Time,
+    /// When the last of the ranks that have ended did. What goes on behind their backs goes on after that.
+    ended: Time,
     events: Events<Happening>,
     hardware: Hardware,
     /// Of servers that work on the ranks' cores, if these do.
@@ -410,6 +412,7 @@ impl<'a> Engine<'a> {
             cpu_speed: options.cpu_speed,
             ranks_per_node: per_node.min(ranks),
             now: Time::default(),
+            ended: Time::default(),
             events: Events::new(),
             contexts: workload.groups.iter().map(|_| VecDeque::new()).collect(),
             sites,
@@ -508,7 +511,7 @@ impl<'a> Engine<'a> {
             hints: self.hints.to_text(),
             ranks,
             ranks_per_node: self.ranks_per_node,
-            makespan: self.now.since(Time::default()),
+            makespan: self.ended.since(Time::default()),
             io_time_mean: Duration::from_picoseconds((sum / u128::from(ranks)) as u64),
             unreplayed_mean: Duration::from_picoseconds((unreplayed / u128::from(ranks)) as u64),
             io_time_max: Duration::from_picoseconds(io_times.iter().copied().max().unwrap_or(0)),

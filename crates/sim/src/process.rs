@@ -35,6 +35,8 @@ pub(crate) struct Process {
     pub(crate) spins: bool,
     /// The requests that it is making. Few ranks make any at a time, and the events of all go through their states.
     pub(crate) transfer: Option<Box<Transfer>>,
+    /// Servers that have not brought a file to their disks for it yet.
+    pub(crate) syncs_left: u32,
     /// The lock it asks for or gives back.
     pub(crate) lock: Option<Range<u64>>,
     /// The message it sent last, to which the time counts until it does something else.

@@ -107,7 +107,8 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
 fn program(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = given {
         let found = path.is_file().then(|| path.to_owned()).or_else(|| pio_mpi::on_path(path));
-        return found.with_context(|| format!("{}: no such program (expected collapse, built)", path.display()));
+        return found
+            .with_context(|| format!("{}: no such program (expected collapse, built)", path.display()));
     }
     let own = std::env::current_exe().context("cannot find this program's own file")?;
     let built = own.ancestors().nth(3).map(|root| root.join("apps/collapse/build/collapse"));

@@ -141,7 +141,9 @@ fn a_truncated_trace_gives_what_is_whole() {
 fn what_is_missing_is_named() {
     let place = Place::new();
     fs::write(place.join("calls.csv"), "rank,call,bytes\n0,read,100\n").unwrap();
-    place.pioscope(["explain", "calls.csv"]).fails_with("calls.csv:1: a table of calls without the column 'start_s'");
+    place
+        .pioscope(["explain", "calls.csv"])
+        .fails_with("calls.csv:1: a table of calls without the column 'start_s'");
     place
         .pioscope(["reproduce", "thakur", "--program", "nosuch"])
         .fails_with("nosuch: no such program (expected collapse, built)");

@@ -339,7 +339,11 @@ fn a_file_is_recognised_by_what_is_in_it() {
     assert_eq!(recognised(b"fio version 2 iolog\n"), Some(Format::Calls(Tool::Fio)));
     assert_eq!(recognised(&block_record(true, 7, 0, 0, 0, b"")), Some(Format::Calls(Tool::Blktrace)));
     assert_eq!(recognised(b"file,start_s,call\n"), Some(Format::Calls(Tool::Csv)));
-    assert_eq!(recognised(b"rank,call,bytes\n"), Some(Format::Calls(Tool::Csv)), "to say which column is missing");
+    assert_eq!(
+        recognised(b"rank,call,bytes\n"),
+        Some(Format::Calls(Tool::Csv)),
+        "to say which column is missing"
+    );
     assert_eq!(recognised(b"PIOTRACE"), None);
     assert_eq!(recognised(b"Dear diary,\n12 34.5 today = tomorrow\n"), None);
     assert_eq!(recognised(b""), None);

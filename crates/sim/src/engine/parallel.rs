@@ -1,6 +1,6 @@
 //! What ranks ask of a parallel file system, and what it asks for: to be told, woken, and its messages carried.
 
-use pio_machine::{Machine, Storage};
+use pio_machine::{Duration, Machine, Storage};
 use pio_plan::Direction;
 
 use super::{Cargo, Engine, Happening};
@@ -45,7 +45,8 @@ impl Engine<'_> {
                 let moving = self.machine.calls.read.moving(bytes);
                 self.compute(rank, moving, Then::Complete);
             }
-            _ => self.complete(rank),
+            // Who was told that all is written goes on when it has a processor, too.
+            _ => self.compute(rank, Duration::ZERO, Then::Complete),
         }
     }
 

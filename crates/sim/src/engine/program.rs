@@ -19,6 +19,7 @@ impl<'a> Engine<'a> {
         let Some(step) = self.workload.programs[rank as usize].get(process.begun) else {
             process.finished = true;
             process.since = self.now;
+            self.ended = self.now;
             return;
         };
         process.begun += 1;

@@ -53,6 +53,7 @@ impl Engine<'_> {
                 pieces: if in_pieces { pieces } else { 0 },
                 new_bytes: 0,
                 answer_bytes: 0,
+                syncs: false,
             };
             let exchange = self.plain_exchange(&part, head);
             self.send_part(part, exchange);

@@ -17,13 +17,12 @@ impl Engine<'_> {
         let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return };
         let left = bytes - transfer.asked_bytes;
         if left == 0 {
-            return match direction {
-                Direction::Read => {
-                    let moving = self.machine.calls.read.moving(bytes);
-                    self.compute(rank, moving, Then::Complete);
-                }
-                Direction::Write => self.complete(rank),
+            // Who was told that all is written goes on when it has a processor, too.
+            let moving = match direction {
+                Direction::Read => self.machine.calls.read.moving(bytes),
+                Direction::Write => Duration::ZERO,
             };
+            return self.compute(rank, moving, Then::Complete);
         }
         let part = shared.next_of(left);
         let offset = offset + transfer.asked_bytes;

@@ -181,6 +181,7 @@ fn first_of(rank: u32, file: u32, direction: Direction, placement: Placement, fi
         pieces: 0,
         new_bytes: 0,
         answer_bytes: 0,
+        syncs: false,
     }
 }
 

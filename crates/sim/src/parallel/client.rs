@@ -24,6 +24,9 @@ pub(super) struct Client {
     /// What came into the cache, the oldest first, and its bytes.
     pub(super) cached: Cached,
     pub(super) cached_bytes: u64,
+    /// Bytes that are newer than on their targets, and ranks that wait for there to be fewer.
+    dirty_bytes: u64,
+    wants_cache: VecDeque<u32>,
     /// For each file: how many writes this client knew of when it opened it, and its own behind them.
     pub(super) seen: BTreeMap<u32, u64>,
 }
@@ -116,6 +119,8 @@ impl Client {
             channels: vec![Channel::default(); targets as usize],
             cached: Cached::default(),
             cached_bytes: 0,
+            dirty_bytes: 0,
+            wants_cache: VecDeque::new(),
             seen: BTreeMap::new(),
         }
     }
@@ -135,11 +140,24 @@ impl Client {
 }
 
 impl ParallelFiles {
-    /// Whether a rank may make so many bytes more dirty for the target of an object; if not, it waits until it may.
+    /// Whether a rank may make so many bytes more dirty, in the cache and for the target of an object; if not, it waits until it
+    /// may.
     pub(super) fn has_room(&mut self, rank: u32, node: u32, piece: &Piece) -> bool {
-        let limit = self.costs.client.cache.as_ref().map_or(0, |cache| cache.dirty);
+        let (limit, size) =
+            self.costs.client.cache.as_ref().map_or((0, 0), |cache| (cache.dirty, cache.size));
         let target = self.target_of(piece.object);
         let bytes = piece.range.end - piece.range.start;
+        let client = self.client(node);
+        let is_next = client.wants_cache.front().is_none_or(|first| *first == rank);
+        if !is_next || (client.dirty_bytes > 0 && client.dirty_bytes + bytes > size) {
+            if !client.wants_cache.contains(&rank) {
+                client.wants_cache.push_back(rank);
+            }
+            let all: Vec<ObjectId> = client.objects.keys().copied().collect();
+            all.into_iter().for_each(|object| self.write_out(node, &Piece { object, range: 0..u64::MAX }));
+            return false;
+        }
+        client.wants_cache.pop_front();
         let channel = &mut self.client(node).channels[target as usize];
         let is_next = channel.wants_room.front().is_none_or(|first| *first == rank);
         if is_next && (channel.dirty_bytes == 0 || channel.dirty_bytes + bytes <= limit) {
@@ -167,6 +185,7 @@ impl ParallelFiles {
         let new = object.dirty.add(piece.range.clone());
         let mut row = object.dirty.around(piece.range.start).unwrap_or_default();
         client.channels[target as usize].dirty_bytes += new;
+        client.dirty_bytes += new;
         client.keep(piece, capacity);
         while row.end - row.start >= request {
             let border = (row.start / request + 1) * request;
@@ -175,10 +194,12 @@ impl ParallelFiles {
         }
     }
 
-    /// Who waits for room for the target of an object and has its turn.
-    pub(super) fn next_in(&mut self, node: u32, object: ObjectId) -> Option<u32> {
+    /// Who waits for room for the target of an object, and in the cache, and has its turn.
+    pub(super) fn next_in(&mut self, node: u32, object: ObjectId) -> [Option<u32>; 2] {
         let target = self.target_of(object);
-        self.client(node).channels[target as usize].wants_room.front().copied()
+        let client = self.client(node);
+        [client.channels[target as usize].wants_room.front(), client.wants_cache.front()]
+            .map(|next| next.copied())
     }
 
     /// What is dirty of an object goes to its target.
@@ -358,6 +379,7 @@ impl ParallelFiles {
         channel.in_flight -= 1;
         if moves == Moves::Writes && cache.is_some() {
             channel.dirty_bytes -= bytes;
+            client.dirty_bytes -= bytes;
         }
         self.send_ready(node, target);
         for waiter in waiters {
@@ -371,9 +393,7 @@ impl ParallelFiles {
                 }
             }
         }
-        if let Some(rank) = self.next_in(node, piece.object) {
-            self.go_on(rank);
-        }
+        self.next_in(node, piece.object).into_iter().flatten().for_each(|rank| self.go_on(rank));
     }
 
     pub(super) fn target_of(&self, object: ObjectId) -> u32 {

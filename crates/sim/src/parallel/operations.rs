@@ -118,7 +118,7 @@ impl ParallelFiles {
             if !self.step(rank) {
                 going.pop();
             } else if let Some((node, object)) = written {
-                going.extend(self.next_in(node, object));
+                going.extend(self.next_in(node, object).into_iter().flatten());
             }
         }
     }
@@ -247,7 +247,9 @@ impl ParallelFiles {
             return false;
         };
         let (node, file, wanted) = (*node, *file, wanted.clone());
-        let left = std::mem::take(left);
+        // In the order of the file: no target waits until another has all of its own.
+        let mut left = split(std::mem::take(left).into(), self.costs.client.request);
+        left.sort_by_key(|piece| piece.range.start);
         let moves = if let Wanted::Write(range) = wanted {
             self.grows(file, range.end);
             Moves::Writes

@@ -315,6 +315,19 @@ fn who_finds_the_cache_full_of_dirty_bytes_waits() {
 }
 
 #[test]
+fn what_targets_do_not_have_yet_is_no_more_than_the_cache() {
+    let mut costs = cached(ClientCache { size: 2 * MB, ..cache() });
+    (costs.io.count, costs.servers.targets) = (4, 4);
+    let part = |number: u64| (0, 0, 0, write(number * MB..(number + 1) * MB));
+    // Each for a target of its own; the last two have room when the first two are there, which is at the same time.
+    let ends = in_ms(&costs, [part(0), part(1), part(2), part(3)]);
+    assert_eq!(ends, [0, 0, WAYS + 21, WAYS + 21]);
+    // What is larger than the cache goes through it.
+    let costs = cached(ClientCache { size: 4000, ..cache() });
+    assert_eq!(in_ms(&costs, [part(0), part(1)]), [0, WAYS + 21]);
+}
+
+#[test]
 fn less_than_a_request_waits_for_more_or_for_want_of_room() {
     let costs = cached(ClientCache { dirty: MB, ..cache() });
     let half = MB / 2;

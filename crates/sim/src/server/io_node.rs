@@ -86,8 +86,15 @@ impl NodeServer {
         })
     }
 
+    pub(super) fn has_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
     pub(super) fn arrive(&mut self, now: Time, part: Part) -> Result<(), IoNodeError> {
         let id = self.parts.insert(Serving { part, jobs: 0 });
+        if part.syncs {
+            return self.ask_memory(now, id);
+        }
         if self.memory.is_some() && part.direction == Direction::Read {
             return self.ask_memory(now, id);
         }
@@ -144,9 +151,10 @@ impl NodeServer {
     // --- Memory ---
 
     fn ask_memory(&mut self, now: Time, id: u32) -> Result<(), IoNodeError> {
-        let Part { rank, file, direction, offset, bytes: length, .. } = self.parts[id].part;
+        let Part { rank, file, direction, offset, bytes: length, syncs, .. } = self.parts[id].part;
         let (request, process, file) = (RequestId(id.into()), ProcessId(rank), FileId(file.into()));
         let event = match direction {
+            Direction::Write if syncs => Event::Flush { request, file },
             Direction::Read => Event::Read { request, process, file, offset, length },
             Direction::Write => Event::Write { request, process, file, offset, length },
         };

@@ -66,9 +66,17 @@ impl Server {
         Ok(())
     }
 
+    /// Whether it tells a rank that all is written that is still on its way to the disks.
+    pub(crate) fn writes_behind(&self) -> bool {
+        match &self.kind {
+            Kind::Strips(server) => server.writes_behind(),
+            Kind::Node(server) => server.has_memory(),
+        }
+    }
+
     /// Counts a part among those it was asked for.
     pub(crate) fn count(&mut self, part: &Part) {
-        self.done.requests += 1;
+        self.done.requests += u64::from(!part.syncs);
         match part.direction {
             Direction::Read => self.done.bytes_read += part.bytes,
             Direction::Write => self.done.bytes_written += part.bytes,

@@ -20,4 +20,25 @@ pub(crate) struct Part {
     pub(crate) new_bytes: u64,
     /// Bytes of the message that goes back, data included.
     pub(crate) answer_bytes: u64,
+    /// Whether it asks for nothing but that all be on the disks that the server has taken in of the file. It has no bytes then.
+    pub(crate) syncs: bool,
+}
+
+impl Part {
+    /// A rank asks a server to bring a file to its disks.
+    pub(crate) fn sync(rank: u32, file: u32, server: u32, answer_bytes: u64) -> Part {
+        Part {
+            rank,
+            file,
+            server,
+            direction: Direction::Write,
+            offset: 0,
+            bytes: 0,
+            first_strip: 0,
+            pieces: 0,
+            new_bytes: 0,
+            answer_bytes,
+            syncs: true,
+        }
+    }
 }

@@ -34,6 +34,8 @@ pub(crate) struct StripServer {
     waiting: VecDeque<Turn>,
     /// When its disk has written all that it took in.
     disk_done: Time,
+    /// Those who wait for that, as it was when they came.
+    syncing: VecDeque<(Time, Part)>,
 }
 
 /// How long servers are busy.
@@ -61,10 +63,18 @@ struct Turn {
 impl StripServer {
     pub(crate) fn new(costs: Costs) -> StripServer {
         let disk_done = Time::default();
-        StripServer { costs, busy_until: None, current: None, waiting: VecDeque::new(), disk_done }
+        let (waiting, syncing) = (VecDeque::new(), VecDeque::new());
+        StripServer { costs, busy_until: None, current: None, waiting, disk_done, syncing }
+    }
+
+    pub(crate) fn writes_behind(&self) -> bool {
+        self.costs.memory > Duration::ZERO
     }
 
     pub(crate) fn arrive(&mut self, now: Time, part: Part) {
+        if part.syncs {
+            return self.syncing.push_back((self.disk_done.max(now), part));
+        }
         if let Some(busy) = self.take_in(now, part) {
             self.busy_until = Some(now + busy);
         }
@@ -125,10 +135,16 @@ impl Model for StripServer {
     type Out = Result<Part, IoNodeError>;
 
     fn next_time(&self) -> Option<Time> {
-        self.busy_until
+        // The disk is never done earlier than it was to be before.
+        let synced = self.syncing.front().map(|(time, _)| *time);
+        [self.busy_until, synced].into_iter().flatten().min()
     }
 
     fn advance(&mut self, until: Time, done: &mut Vec<Self::Out>) {
+        let synced = self.syncing.partition_point(|(time, _)| *time <= until);
+        if synced > 0 {
+            return done.extend(self.syncing.drain(..synced).map(|(_, part)| Ok(part)));
+        }
         while let Some(now) = self.busy_until.filter(|time| *time <= until) {
             let (part, busy) = self.end_strip(now);
             self.busy_until = busy.map(|busy| now + busy);
@@ -168,6 +184,7 @@ mod tests {
             pieces: 0,
             new_bytes: 0,
             answer_bytes: 0,
+            syncs: false,
         }
     }
 

@@ -205,6 +205,7 @@ mod tests {
             pieces: 0,
             new_bytes: 0,
             answer_bytes: 0,
+            syncs: false,
         };
         let small = Part { bytes: 8, ..part };
         let mut threads = Threads::new(2, 1, true);

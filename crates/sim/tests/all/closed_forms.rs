@@ -825,6 +825,63 @@ fn a_sync_waits_for_what_was_written_since_the_last_one() {
 }
 
 #[test]
+fn a_sync_waits_for_the_disks_of_servers_that_wrote_behind() {
+    let memory = machine(&[("strip = \"1 KiB\"", "strip = \"1 KiB\"\nmemory = \"64 KiB\"")]);
+    let sync = || What::Sync(HandleId(0), Call::Fsync);
+    let write = || request(0, Direction::Write, 0, 1000);
+    // As without memory, but for the 2000 of the disk, which begins with the request.
+    assert_eq!(nanoseconds(&memory, vec![vec![write()]]), 15_400 - 2000);
+    // By then it is done; there and back, two links each.
+    assert_eq!(nanoseconds(&memory, vec![vec![write(), sync()]]), 15_400 - 2000 + 400);
+    // The disk of the second server, which gets its part last, writes seven of eight strips behind the 10000 of the request.
+    let long = || request(0, Direction::Write, 0, 16 << 10);
+    let written = nanoseconds(&memory, vec![vec![long()]]);
+    let synced = nanoseconds(&memory, vec![vec![long(), sync()]]);
+    let there = 1000 + (16 << 10) + (16 << 10) + 200;
+    assert_eq!((written, synced), (there + 10_000 + 200, there + 10_000 + 7 * 2048 + 200));
+    // Without memory, all is written when the write is.
+    assert_eq!(nanoseconds(&machine(&[]), vec![vec![write(), sync()]]), 15_400);
+}
+
+#[test]
+fn a_writer_that_is_answered_waits_for_a_processor() {
+    // Two ranks on a core each write in calls of 1000 and as many for the bytes; the server takes next to nothing.
+    let fast = [
+        (
+            "write = { request = \"10 us\", bandwidth = \"0.5 GB/s\" }",
+            "write = { request = \"0 s\", bandwidth = \"1000 GB/s\" }",
+        ),
+        ("exclusive = \"growth\"", "exclusive = \"nothing\""),
+    ];
+    let start = MACHINE.find("[storage]").unwrap();
+    let end = MACHINE.find("[calls]").unwrap();
+    let mut shared = SHARED.to_owned();
+    for (from, to) in fast {
+        shared = shared.replace(from, to);
+    }
+    let text = MACHINE.replace("cores = 2", "cores = 1\nquantum = \"100 us\"");
+    let text = text.replace(&MACHINE[start..end + "[calls]".len()], &shared);
+    let machine = Machine::parse("by-hand.toml", &text).unwrap();
+    let write = |rank: u32, count: u64| {
+        request(rank, Direction::Write, (u64::from(rank) << 30) + count * 40_000, 40_000)
+    };
+    let programs = (0..2).map(|rank| (0..50).map(|count| write(rank, count)).collect());
+    let options = Options { ranks_per_node: Some(2), ..Options::default() };
+    let found = predict(&machine, &workload(programs.collect()), options).unwrap();
+    // They do nothing else: their time in I/O is all of the run, but for the last turn of one.
+    let in_io = found.io_time_mean.picoseconds() as f64 / found.makespan.picoseconds() as f64;
+    assert!(in_io > 0.9, "{in_io}");
+}
+
+#[test]
+fn a_run_is_over_when_its_ranks_are() {
+    let memory = machine(&[("strip = \"1 KiB\"", "strip = \"1 KiB\"\nmemory = \"64 KiB\"")]);
+    let program = vec![request(0, Direction::Write, 0, 16 << 10)];
+    let found = predict(&memory, &workload(vec![program]), Options::default()).unwrap();
+    assert_eq!(found.makespan, found.io_time_max);
+}
+
+#[test]
 fn who_syncs_beside_another_waits_for_the_same_data() {
     let calls = "sync = { call = \"10 us\", bandwidth = \"0.1 GB/s\" }\n";
     let sync = |rank| What::Sync(HandleId(rank), Call::Fsync);

@@ -45,6 +45,22 @@ fn nothing_is_read_behind_the_end_of_what_a_program_reads() {
     assert_eq!(found.servers.iter().map(|server| server.bytes_read).sum::<u64>(), 4 << 26);
 }
 
+#[test]
+fn more_requests_in_flight_make_no_call_slower() {
+    let program = workload(
+        "ior-easy",
+        &[("ranks", "1"), ("block", "64 MiB"), ("transfer", "64 MiB"), ("phases", "write")],
+    );
+    for name in ["burst-buffer", "daos"] {
+        let machine = Machine::built_in(name).unwrap();
+        let [one, few, many] = ["1", "8", "64"].map(|count| {
+            let machine = machine.with("storage.client.in-flight", count).unwrap();
+            predict(&machine, &program, Strategy::Independent).io_time_mean.seconds()
+        });
+        assert!(few <= one * 1.001 && many <= few * 1.001, "{name}: {one}, {few}, {many} s");
+    }
+}
+
 /// Bytes a second of IOR's phase with a sync, 16 ranks on each of so many nodes.
 fn rate(machine: &Machine, name: &str, nodes: u32) -> f64 {
     let size = if name == "ior-easy" { ("block", "64 MiB") } else { ("segments", "128") };
