@@ -194,12 +194,15 @@ impl ParallelFiles {
         }
     }
 
-    /// Who waits for room for the target of an object, and in the cache, and has its turn.
-    pub(super) fn next_in(&mut self, node: u32, object: ObjectId) -> [Option<u32>; 2] {
+    /// Who waits for room for the target of an object and has its turn.
+    pub(super) fn next_in(&mut self, node: u32, object: ObjectId) -> Option<u32> {
         let target = self.target_of(object);
-        let client = self.client(node);
-        [client.channels[target as usize].wants_room.front(), client.wants_cache.front()]
-            .map(|next| next.copied())
+        self.client(node).channels[target as usize].wants_room.front().copied()
+    }
+
+    /// Who waits for room in the cache and has its turn.
+    pub(super) fn next_in_cache(&mut self, node: u32) -> Option<u32> {
+        self.client(node).wants_cache.front().copied()
     }
 
     /// What is dirty of an object goes to its target.
@@ -393,7 +396,13 @@ impl ParallelFiles {
                 }
             }
         }
-        self.next_in(node, piece.object).into_iter().flatten().for_each(|rank| self.go_on(rank));
+        if let Some(rank) = self.next_in(node, piece.object) {
+            self.go_on(rank);
+        }
+        // Only now: it may have been the same.
+        if let Some(rank) = self.next_in_cache(node) {
+            self.go_on(rank);
+        }
     }
 
     pub(super) fn target_of(&self, object: ObjectId) -> u32 {

@@ -118,7 +118,7 @@ impl ParallelFiles {
             if !self.step(rank) {
                 going.pop();
             } else if let Some((node, object)) = written {
-                going.extend(self.next_in(node, object).into_iter().flatten());
+                going.extend(self.next_in(node, object).or_else(|| self.next_in_cache(node)));
             }
         }
     }
