@@ -80,7 +80,7 @@ pub(super) fn write_trace_of_folder(folder: &Path, out: impl Write, name: &Path)
 /// Reads one log. `place` goes before the number of a line in notes.
 fn read(log: impl Read, path: &Path, place: &str, reading: &mut Reading) -> Result<(), ImportError> {
     let mut members = Members::new(log);
-    let mut lines = Lines::new(BufReader::with_capacity(1 << 18, &mut members), path);
+    let mut lines = Lines::of_json(BufReader::with_capacity(1 << 18, &mut members), path);
     let mut log = reading.log();
     while let Some((number, line)) = lines.next()? {
         let Some(object) = record::object(&line) else { continue };
@@ -118,7 +118,7 @@ fn in_order(logs: Vec<PathBuf>) -> Result<Vec<PathBuf>, ImportError> {
     let mut keyed = Vec::with_capacity(logs.len());
     for log in logs {
         let file = File::open(&log).map_err(ImportError::io(&log, "open"))?;
-        let mut lines = Lines::new(BufReader::new(Members::new(file)), &log);
+        let mut lines = Lines::of_json(BufReader::new(Members::new(file)), &log);
         let mut first = u64::MAX;
         for _ in 0..TELLING_LINES {
             let Some((_, line)) = lines.next()? else { break };

@@ -15,6 +15,7 @@ mod error;
 mod fio;
 mod fio_latency;
 mod lines;
+mod names;
 mod order;
 pub mod recorder;
 mod sort;

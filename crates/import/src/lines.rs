@@ -5,6 +5,7 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 use crate::error::ImportError;
+use crate::names;
 
 /// Longer lines are no tool's: what is beyond is passed over.
 pub(super) const MOST_LINE_BYTES: u64 = 1 << 20;
@@ -13,6 +14,8 @@ pub(super) const MOST_LINE_BYTES: u64 = 1 << 20;
 pub(super) struct Lines<'a, R> {
     input: R,
     path: &'a Path,
+    /// What stands before the two digits of a byte that is no UTF-8.
+    escape: &'static str,
     line: Vec<u8>,
     /// Of the line read last, from 1.
     number: u64,
@@ -21,10 +24,15 @@ pub(super) struct Lines<'a, R> {
 impl<'a, R: BufRead> Lines<'a, R> {
     /// `path` names the log in errors.
     pub(super) fn new(input: R, path: &'a Path) -> Lines<'a, R> {
-        Lines { input, path, line: Vec::new(), number: 0 }
+        Lines { input, path, escape: names::ESCAPE, line: Vec::new(), number: 0 }
     }
 
-    /// The next line without its end, and its number; none at the end of the log. Bytes that are no UTF-8 are replaced:
+    /// For a log whose lines are JSON, where a backslash of a text is written as two.
+    pub(super) fn of_json(input: R, path: &'a Path) -> Lines<'a, R> {
+        Lines { escape: r"\\x", ..Lines::new(input, path) }
+    }
+
+    /// The next line without its end, and its number; none at the end of the log. Bytes that are no UTF-8 are escaped:
     /// paths may hold any.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Cow<'_, str>)>, ImportError> {
         self.line.clear();
@@ -38,7 +46,7 @@ impl<'a, R: BufRead> Lines<'a, R> {
         } else if self.line.len() as u64 == MOST_LINE_BYTES {
             self.input.skip_until(b'\n').map_err(ImportError::io(self.path, "read"))?;
         }
-        Ok(Some((self.number, String::from_utf8_lossy(&self.line))))
+        Ok(Some((self.number, names::escaped(&self.line, self.escape))))
     }
 }
 

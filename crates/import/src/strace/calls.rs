@@ -10,6 +10,7 @@ use super::line::{self, Line, Syscall, What};
 use super::tasks::{Task, Tasks};
 use crate::builder::Builder;
 use crate::error::ImportError;
+use crate::names;
 use crate::sort::Access;
 use pio_trace::Flags;
 use pio_trace::{Call, Op};
@@ -21,13 +22,27 @@ pub(super) struct Reading {
     tasks: Tasks,
     open_files: Vec<OpenFile>,
     handles: HashMap<(OpenFileId, ProcessId), HandleId>,
-    /// The first line's time: the trace's 0.
-    epoch_ns: Option<u64>,
+    /// The latest time of a line, as the log counts.
     last_ns: u64,
+    /// Lines that are earlier than one before them, and by how much at most.
+    earlier: u64,
+    earlier_by_ns: u64,
+    /// When the last call of each process ended.
+    ends_ns: Vec<u64>,
     has_durations: bool,
     in_flight: InFlight,
     /// Calls on descriptors that were open before, of which only the number is known.
     nameless: u64,
+    passed_over: PassedOver,
+}
+
+/// Calls on files of a kind that a trace does not have.
+#[derive(Default)]
+struct PassedOver {
+    count: u64,
+    /// The first kinds of them.
+    names: Vec<String>,
+    has_more: bool,
 }
 
 /// One call: who made it, and when.
@@ -60,6 +75,57 @@ struct Done {
     flags: Flags,
 }
 
+/// Calls on descriptors that a trace does not have.
+const NOT_IN_TRACES_ON_DESCRIPTORS: [&str; 16] = [
+    "cachestat",
+    "fchown",
+    "fchown32",
+    "fcntl",
+    "fcntl64",
+    "fgetxattr",
+    "flistxattr",
+    "fremovexattr",
+    "fsetxattr",
+    "fstatfs",
+    "fstatfs64",
+    "getdents",
+    "getdents64",
+    "ioctl",
+    "readahead",
+    "tee",
+];
+
+/// Calls on names that a trace does not have.
+const NOT_IN_TRACES_ON_NAMES: [&str; 27] = [
+    "chown",
+    "chown32",
+    "chroot",
+    "fchownat",
+    "futimesat",
+    "getxattr",
+    "inotify_add_watch",
+    "lchown",
+    "lchown32",
+    "lgetxattr",
+    "listxattr",
+    "llistxattr",
+    "lremovexattr",
+    "lsetxattr",
+    "mknod",
+    "mknodat",
+    "mount",
+    "name_to_handle_at",
+    "removexattr",
+    "setxattr",
+    "statfs",
+    "statfs64",
+    "umount2",
+    "utime",
+    "utimensat",
+    "utimensat_time64",
+    "utimes",
+];
+
 /// What an open says of how a file is opened.
 const OPENED: [(&str, Flags); 5] = [
     ("O_APPEND", Flags::APPEND),
@@ -76,23 +142,29 @@ impl Reading {
             tasks: Tasks::default(),
             open_files: Vec::new(),
             handles: HashMap::new(),
-            epoch_ns: None,
             last_ns: 0,
+            earlier: 0,
+            earlier_by_ns: 0,
+            ends_ns: Vec::new(),
             has_durations: false,
             in_flight: InFlight::default(),
             nameless: 0,
+            passed_over: PassedOver::default(),
         }
     }
 
     /// Whether the line was understood.
     pub(super) fn read(&mut self, line: &Line) -> Result<bool, ImportError> {
-        let epoch_ns = *self.epoch_ns.get_or_insert(line.time_ns);
-        let mut now_ns = line.time_ns.saturating_sub(epoch_ns);
-        if line.time_ns < DAY_NS {
+        let mut now_ns = line.time_ns;
+        if now_ns < DAY_NS {
             // Only the time of day (-tt): midnight has passed when it goes back by hours.
             while now_ns + DAY_NS / 2 < self.last_ns {
                 now_ns += DAY_NS;
             }
+        }
+        if now_ns < self.last_ns {
+            self.earlier += 1;
+            self.earlier_by_ns = self.earlier_by_ns.max(self.last_ns - now_ns);
         }
         self.last_ns = self.last_ns.max(now_ns);
         let tid = line.tid.unwrap_or(0);
@@ -122,15 +194,27 @@ impl Reading {
         }
         for mut access in self.in_flight.rest() {
             access.flags = access.flags | Flags::UNFINISHED;
-            access.elapsed_ns = self.last_ns.saturating_sub(access.start_ns);
-            self.builder.push(access)?;
+            let exit_ns = self.builder.process(access.process).and_then(|process| process.end_ns);
+            access.elapsed_ns = exit_ns.unwrap_or(self.last_ns).saturating_sub(access.start_ns);
+            self.put(access)?;
         }
         let processes = &self.builder.tables.processes;
         let program = |id: ProcessId| processes.get(id.index()).map_or("", |it| it.program()).to_owned();
         for (name, value) in self.in_flight.losses(program).notes() {
             self.builder.note(&name, value);
         }
-        self.builder.tables.epoch_ns = self.epoch_ns.filter(|&epoch_ns| epoch_ns >= DAY_NS).unwrap_or(0);
+        for (process, &end_ns) in self.builder.tables.processes.iter_mut().zip(&self.ends_ns) {
+            // It may seem to end within a call: where the clock was set back, or lines of other tools were put in.
+            process.end_ns = process.end_ns.map(|exit_ns| exit_ns.max(end_ns));
+        }
+        if self.earlier > 0 {
+            let by_s = self.earlier_by_ns as f64 / 1e9;
+            let value = format!(
+                "{} lines are earlier than one before them, by up to {by_s} s: the clock was set back, or strace wrote lines later",
+                self.earlier
+            );
+            self.builder.note("times", value);
+        }
         if !self.has_durations && !self.builder.is_empty() {
             self.builder.note("durations", "none: strace was run without -T".into());
         }
@@ -141,6 +225,13 @@ impl Reading {
             );
             self.builder.note("lost calls", value);
         }
+        let PassedOver { count, names, has_more } = &self.passed_over;
+        if *count > 0 {
+            let (names, more) = (names.join(", "), if *has_more { ", …" } else { "" });
+            let value = format!("{count} calls on files that a trace does not have ({names}{more})");
+            self.builder.note("passed over", value);
+        }
+        self.builder.begin_with_first_process();
         self.builder.write(out, name)
     }
 
@@ -209,9 +300,10 @@ impl Reading {
         elapsed_ns: u64,
         flags: Flags,
     ) -> Result<(), ImportError> {
-        let gives_descriptor =
-            matches!(call, Call::Open | Call::Creat | Call::Dup | Call::Lseek | Call::Mmap);
-        self.builder.push(Access {
+        // Descriptors, places and lengths of names are no bytes that were moved.
+        let gives_no_bytes =
+            matches!(call, Call::Open | Call::Creat | Call::Dup | Call::Lseek | Call::Mmap | Call::Readlink);
+        self.put(Access {
             call,
             flags: flags | done.flags,
             process: made.process,
@@ -221,11 +313,24 @@ impl Reading {
             other: done.other,
             offset: done.offset,
             size: done.size,
-            result: if gives_descriptor { result.min(0) } else { result },
+            result: if gives_no_bytes { result.min(0) } else { result },
             start_ns: made.start_ns,
             elapsed_ns,
             operation: 0,
         })
+    }
+
+    /// A call lies within the life of its process, whatever the log's clock did.
+    fn put(&mut self, access: Access) -> Result<(), ImportError> {
+        let (index, end_ns) = (access.process.index(), access.start_ns.saturating_add(access.elapsed_ns));
+        if self.ends_ns.len() <= index {
+            self.ends_ns.resize(index + 1, 0);
+        }
+        self.ends_ns[index] = self.ends_ns[index].max(end_ns);
+        if let Some(process) = self.builder.process(access.process) {
+            process.start_ns = process.start_ns.min(access.start_ns);
+        }
+        self.builder.push(access)
     }
 
     /// `io_submit(CONTEXT, COUNT, [{…}, …]) = SUBMITTED`
@@ -259,7 +364,7 @@ impl Reading {
         let end_ns = made.start_ns.saturating_add(made.call.elapsed_ns.unwrap_or(0));
         for mut access in self.in_flight.complete(made.owner, made.call.argument(0), made.call.argument(3)) {
             access.elapsed_ns = end_ns.saturating_sub(access.start_ns);
-            self.builder.push(access)?;
+            self.put(access)?;
         }
         Ok(())
     }
@@ -267,6 +372,7 @@ impl Reading {
     /// What a call is in the trace, and what it did: two things if it copies from file to file.
     fn effects(&mut self, made: &Made) -> [Option<(Call, Done)>; 2] {
         let call = &made.call;
+        self.learn_folder(made);
         let (from, to, size) = match call.name {
             "copy_file_range" | "splice" => {
                 let (from, to) = (Place::behind(call.argument(1)), Place::behind(call.argument(3)));
@@ -279,6 +385,16 @@ impl Reading {
         };
         let size = line::number(size).and_then(|size| u64::try_from(size).ok());
         [self.moved(made, Call::Read, from.0, from.1, size), self.moved(made, Call::Write, to.0, to.1, size)]
+    }
+
+    /// strace -y shows the working folder only where a call has an argument for a folder: it holds for the others, too.
+    fn learn_folder(&mut self, made: &Made) {
+        let shown = made.call.arguments.iter().find(|argument| argument.starts_with("AT_FDCWD<"));
+        if let Some(path) = shown.and_then(|argument| line::path_behind(argument))
+            && let Some(folder) = self.tasks.folders.get_mut(made.owner)
+        {
+            *folder = Some(path);
+        }
     }
 
     /// None if it has nothing to do with the job's files.
@@ -322,7 +438,12 @@ impl Reading {
             }
             "lseek" | "_llseek" => self.seek(made),
             "fsync" | "syncfs" => self.on_handle(made, Call::Fsync, 0, 0),
-            "fdatasync" | "sync_file_range" => self.on_handle(made, Call::Fdatasync, 0, 0),
+            "fdatasync" => self.on_handle(made, Call::Fdatasync, 0, 0),
+            "sync_file_range" => self.on_range(made, Call::SyncFileRange, at(1), size(2)),
+            "fadvise64" | "fadvise64_64" => self.on_range(made, Call::Fadvise, at(1), size(2)),
+            // Of which file, strace does not show.
+            "sync" => Some((Call::Sync, Done::default())),
+            "msync" => Some((Call::Msync, Done { size: sized(size(1)), ..Done::default() })),
             "ftruncate" | "ftruncate64" => self.on_handle(made, Call::Ftruncate, 0, sized(size(1))),
             "fallocate" => self.on_handle(made, Call::Fallocate, 0, sized(size(3))),
             "fstat" | "fstat64" => self.on_handle(made, Call::Stat, 0, 0),
@@ -332,7 +453,20 @@ impl Reading {
             "mmap" | "mmap2" => self.on_handle(made, Call::Mmap, 4, sized(size(1))),
             "truncate" | "truncate64" => self.on_path(made, Call::Truncate, 0, None, sized(size(1))),
             "unlink" => self.on_path(made, Call::Unlink, 0, None, 0),
+            "unlinkat" if call.argument(2).contains("AT_REMOVEDIR") => {
+                self.on_path(made, Call::Rmdir, 1, Some(0), 0)
+            }
             "unlinkat" => self.on_path(made, Call::Unlink, 1, Some(0), 0),
+            "rmdir" => self.on_path(made, Call::Rmdir, 0, None, 0),
+            "mkdir" => self.on_path(made, Call::Mkdir, 0, None, 0),
+            "mkdirat" => self.on_path(made, Call::Mkdir, 1, Some(0), 0),
+            "access" => self.on_path(made, Call::Access, 0, None, 0),
+            "faccessat" | "faccessat2" => self.on_path(made, Call::Access, 1, Some(0), 0),
+            "readlink" => self.on_path(made, Call::Readlink, 0, None, 0),
+            "readlinkat" => self.on_path(made, Call::Readlink, 1, Some(0), 0),
+            "chmod" => self.on_path(made, Call::Chmod, 0, None, 0),
+            "fchmodat" | "fchmodat2" => self.on_path(made, Call::Chmod, 1, Some(0), 0),
+            "fchmod" => self.on_handle(made, Call::Chmod, 0, 0),
             "rename" => self.on_two_paths(made, Call::Rename, (0, None), (1, None)),
             "renameat" | "renameat2" => self.on_two_paths(made, Call::Rename, (1, Some(0)), (3, Some(2))),
             "link" => self.on_two_paths(made, Call::Link, (0, None), (1, None)),
@@ -353,8 +487,10 @@ impl Reading {
                 None
             }
             "fchdir" => {
-                let folder = self.folder_of(made, call.argument(0));
-                *self.tasks.folders.get_mut(made.owner)? = folder;
+                if call.result == Some(0) {
+                    let folder = self.folder_of(made, call.argument(0));
+                    *self.tasks.folders.get_mut(made.owner)? = folder;
+                }
                 None
             }
             "socket" | "accept" | "accept4" | "epoll_create" | "epoll_create1" | "eventfd" | "eventfd2"
@@ -367,13 +503,36 @@ impl Reading {
             "pipe" | "pipe2" | "socketpair" => {
                 let pair = call.argument(if call.name == "socketpair" { 3 } else { 0 });
                 for fd in pair.trim_matches(['[', ']']).split(',') {
-                    if let Some((fd, _)) = line::descriptor(fd.trim()) {
+                    if let Some(fd) = line::descriptor(fd.trim()) {
                         self.descriptors(made)?.set(fd, Descriptor::Other);
                     }
                 }
                 None
             }
-            _ => None,
+            _ => {
+                self.pass_over(made);
+                None
+            }
+        }
+    }
+
+    /// Counts a call of a kind that a trace does not have, if it is on a file of the job.
+    fn pass_over(&mut self, made: &Made) {
+        let call = &made.call;
+        let is_counted = if NOT_IN_TRACES_ON_DESCRIPTORS.contains(&call.name) {
+            let known = line::descriptor(call.argument(0))
+                .and_then(|fd| self.descriptors(made)?.get(fd))
+                .map(|what| *what != Descriptor::Other);
+            let path = line::path_behind(call.argument(0));
+            known.unwrap_or_else(|| path.is_some_and(|path| path.starts_with('/') && !is_foreign(&path)))
+        } else if NOT_IN_TRACES_ON_NAMES.contains(&call.name) {
+            let name = call.arguments.iter().find_map(|argument| line::unquoted(argument));
+            name.is_some_and(|name| !is_foreign(&name))
+        } else {
+            false
+        };
+        if is_counted {
+            self.passed_over.add(call.name);
         }
     }
 
@@ -385,7 +544,7 @@ impl Reading {
         folder: Option<usize>,
         flags: &str,
     ) -> Option<(Call, Done)> {
-        let name = made.call.result_path.map(str::to_owned).or_else(|| self.path(made, path, folder))?;
+        let name = made.call.result_path.clone().or_else(|| self.path(made, path, folder))?;
         let fd = descriptor_of(made.call.result);
         let is_folder = flags.contains("O_DIRECTORY") || flags.contains("O_PATH");
         if is_folder || is_foreign(&name) {
@@ -432,7 +591,7 @@ impl Reading {
     }
 
     fn open_file_of(&mut self, made: &Made, descriptor: &str) -> Option<OpenFileId> {
-        let (fd, path) = line::descriptor(descriptor)?;
+        let fd = line::descriptor(descriptor)?;
         match self.descriptors(made)?.get(fd) {
             Some(Descriptor::File { open, .. }) => return Some(*open),
             Some(_) => return None,
@@ -440,8 +599,8 @@ impl Reading {
             None => {}
         }
         // Opened before strace came.
-        let name = match path {
-            Some(path) if path.starts_with('/') && !is_foreign(path) => path.to_owned(),
+        let name = match line::path_behind(descriptor) {
+            Some(path) if path.starts_with('/') && !is_foreign(&path) => path,
             Some(_) => {
                 self.descriptors(made)?.set(fd, Descriptor::Other);
                 return None;
@@ -458,7 +617,7 @@ impl Reading {
     }
 
     fn close(&mut self, made: &Made) -> Option<(Call, Done)> {
-        let (fd, _) = line::descriptor(made.call.argument(0))?;
+        let fd = line::descriptor(made.call.argument(0))?;
         let Some(Descriptor::File { open, .. }) = self.descriptors(made)?.get(fd) else {
             self.descriptors(made)?.close(fd);
             return None;
@@ -469,7 +628,7 @@ impl Reading {
     }
 
     fn dup(&mut self, made: &Made, closes_on_exec: bool) -> Option<(Call, Done)> {
-        let (old, _) = line::descriptor(made.call.argument(0))?;
+        let old = line::descriptor(made.call.argument(0))?;
         let new = descriptor_of(made.call.result)?;
         let Some(open) = self.open_file(made, 0) else {
             let what = self.descriptors(made)?.get(old).cloned();
@@ -535,6 +694,13 @@ impl Reading {
         Some((call, Done { handle: self.handle(open, made.process), size, ..Done::default() }))
     }
 
+    /// On a range of an open file.
+    fn on_range(&mut self, made: &Made, call: Call, place: Place, size: Option<u64>) -> Option<(Call, Done)> {
+        let (call, done) = self.on_handle(made, call, 0, size.unwrap_or(0))?;
+        let offset = if let Place::At(offset) = place { Some(offset) } else { None };
+        Some((call, Done { offset, ..done }))
+    }
+
     fn on_path(
         &mut self,
         made: &Made,
@@ -566,8 +732,8 @@ impl Reading {
         let link = self.path(made, path, folder)?;
         let target = line::unquoted(made.call.argument(0));
         let other = target.map(|target| match link.rsplit_once('/').filter(|_| !target.starts_with('/')) {
-            Some((beside, _)) => format!("{beside}/{target}"),
-            None => target,
+            Some((beside, _)) => names::normal(&format!("{beside}/{target}")),
+            None => names::normal(&target),
         });
         let other = other.and_then(|path| self.builder.name(&path));
         Some((call, Done { other, ..done }))
@@ -604,32 +770,44 @@ impl Reading {
     fn path(&mut self, made: &Made, argument: usize, folder: Option<usize>) -> Option<String> {
         let name = line::unquoted(made.call.argument(argument))?;
         if name.starts_with('/') {
-            return Some(name);
+            return Some(names::normal(&name));
         }
         let folder = folder.map(|argument| made.call.argument(argument));
         let base = match folder {
-            None => self.tasks.folders.get(made.owner)?.clone(),
-            Some(text) if text.starts_with("AT_FDCWD") => match text.split_once('<') {
-                Some((_, path)) => path.strip_suffix('>').map(str::to_owned),
-                None => self.tasks.folders.get(made.owner)?.clone(),
-            },
-            Some(text) => self.folder_of(made, text),
+            Some(text) if !text.starts_with("AT_FDCWD") => self.folder_of(made, text),
+            _ => self.tasks.folders.get(made.owner)?.clone(),
         };
         Some(match base {
-            Some(base) => format!("{}/{name}", base.trim_end_matches('/')),
-            None => name,
+            Some(base) => names::normal(&format!("{base}/{name}")),
+            None => names::normal(&name),
         })
     }
 
     /// The folder behind a descriptor.
     fn folder_of(&mut self, made: &Made, text: &str) -> Option<String> {
-        let (fd, path) = line::descriptor(text)?;
-        if let Some(path) = path {
-            return Some(path.to_owned());
+        let fd = line::descriptor(text)?;
+        if let Some(path) = line::path_behind(text) {
+            return Some(path);
         }
         match self.descriptors(made)?.get(fd) {
             Some(Descriptor::Folder(path)) => Some(path.clone()),
             _ => None,
+        }
+    }
+}
+
+impl PassedOver {
+    fn add(&mut self, name: &str) {
+        /// Kinds that are named.
+        const MOST_NAMES: usize = 3;
+        self.count += 1;
+        if self.names.iter().any(|known| known == name) {
+            return;
+        }
+        if self.names.len() == MOST_NAMES {
+            self.has_more = true;
+        } else {
+            self.names.push(name.to_owned());
         }
     }
 }

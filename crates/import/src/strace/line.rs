@@ -1,9 +1,11 @@
 //! A line of strace's output, taken apart.
 //!
 //! `[PID ]TIME NAME(ARGUMENTS) = RESULT [ERROR (TEXT)] [<SECONDS>]`, where strings stand in quotation marks with
-//! escapes, structures in braces, arrays in brackets, and, with `-y`, the path of a descriptor in angles behind it.
+//! escapes, structures in braces, arrays in brackets, and, with `-y`, the path of a descriptor in angles behind it, with
+//! the same escapes.
 
 use crate::lines::seconds_ns;
+use crate::names;
 
 /// What a line says.
 #[derive(Debug, PartialEq)]
@@ -100,7 +102,7 @@ pub(super) struct Syscall<'a> {
     /// What it returned, or minus the error number; none if it never returned, or returned an address.
     pub(super) result: Option<i64>,
     /// The path of the descriptor that it returned, with `-y`.
-    pub(super) result_path: Option<&'a str>,
+    pub(super) result_path: Option<String>,
     /// None without `-T`.
     pub(super) elapsed_ns: Option<u64>,
 }
@@ -173,7 +175,9 @@ fn end_of_string(bytes: &[u8], start: usize) -> usize {
 /// Whether the angle at `at` stands between a descriptor and its path: `3</tmp/x>`, `3<socket:[12]>`, no `1<<3`.
 fn begins_path(bytes: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).is_some_and(|before| bytes[before].is_ascii_alphanumeric());
-    before && bytes.get(at + 1).is_some_and(|&next| next == b'/' || next.is_ascii_alphabetic())
+    // All letters of a path are escapes with `-xx`.
+    before
+        && bytes.get(at + 1).is_some_and(|&next| matches!(next, b'/' | b'\\') || next.is_ascii_alphabetic())
 }
 
 /// Where the angle is that closes the one at `start`. Those of the path itself are escaped, but for arrows between the
@@ -187,14 +191,13 @@ fn end_of_path(bytes: &[u8], start: usize) -> usize {
 }
 
 /// `3`, `3</tmp/x>`, `-1 ENOENT (No such file or directory)`, `0x7f…`, `?`.
-fn outcome(text: &str) -> (Option<i64>, Option<&str>) {
+fn outcome(text: &str) -> (Option<i64>, Option<String>) {
     let (value, rest) = match text.split_once(' ') {
         Some((value, rest)) => (value, rest),
         None => (text, ""),
     };
     if let Some((number, _)) = value.split_once('<') {
-        let path = text.split_once('<').and_then(|(_, path)| path.rsplit_once('>')).map(|(path, _)| path);
-        return (number.parse().ok(), path);
+        return (number.parse().ok(), path_behind(text));
     }
     if value == "-1" {
         let error = rest.split(' ').next().unwrap_or_default();
@@ -205,9 +208,19 @@ fn outcome(text: &str) -> (Option<i64>, Option<&str>) {
 
 /// The text of a quoted argument; none if it is cut off ("…"...) or none.
 pub(super) fn unquoted(argument: &str) -> Option<String> {
-    let inner = argument.strip_prefix('"')?.strip_suffix('"')?;
-    let mut bytes = Vec::with_capacity(inner.len());
-    let mut rest = inner.bytes().peekable();
+    unescaped(argument.strip_prefix('"')?.strip_suffix('"')?)
+}
+
+/// The path that stands in angles behind a descriptor: `3</tmp/x>`, `3</tmp/x>(deleted)`, `AT_FDCWD</tmp>`.
+pub(super) fn path_behind(argument: &str) -> Option<String> {
+    let (_, path) = argument.split_once('<')?;
+    unescaped(path.rsplit_once('>')?.0)
+}
+
+/// A text with its escapes resolved; none if it ends within one.
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes().peekable();
     while let Some(byte) = rest.next() {
         if byte != b'\\' {
             bytes.push(byte);
@@ -234,7 +247,7 @@ pub(super) fn unquoted(argument: &str) -> Option<String> {
             other => other,
         });
     }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    Some(names::of_bytes(&bytes).into_owned())
 }
 
 /// The texts of an array of strings; those that are cut off without their end.
@@ -271,12 +284,9 @@ pub(super) fn vector_len(argument: &str) -> Option<u64> {
         .try_fold(0u64, |sum, len| sum.checked_add(len?))
 }
 
-/// A descriptor, and its path with `-y`.
-pub(super) fn descriptor(argument: &str) -> Option<(i32, Option<&str>)> {
-    match argument.split_once('<') {
-        Some((number, path)) => Some((number.parse().ok()?, path.strip_suffix('>'))),
-        None => Some((argument.parse().ok()?, None)),
-    }
+/// A descriptor. Its path with `-y` is what [`path_behind`] gives.
+pub(super) fn descriptor(argument: &str) -> Option<i32> {
+    argument.split_once('<').map_or(argument, |(number, _)| number).parse().ok()
 }
 
 /// A whole number, decimal or hexadecimal, as numbers of sizes and offsets are written.
@@ -316,7 +326,8 @@ mod tests {
     fn a_line_of_a_terminal_is_taken_apart() {
         let call =
             parse(r#"[pid   12] 10:00:01.5 read(3</tmp/a,(b>, ""..., 512) = -1 EIO (Input/output error)"#);
-        assert_eq!(descriptor(call.argument(0)), Some((3, Some("/tmp/a,(b"))));
+        assert_eq!(descriptor(call.argument(0)), Some(3));
+        assert_eq!(path_behind(call.argument(0)).as_deref(), Some("/tmp/a,(b"));
         assert_eq!((call.result, call.elapsed_ns), (Some(-5), None));
         assert_eq!(Line::of("10:00:01.5 close(3) = 0").map(|line| line.time_ns), Some(36_001_500_000_000));
     }
@@ -334,6 +345,19 @@ mod tests {
     fn bytes_in_octal_and_hexadecimal_are_read() {
         assert_eq!(unquoted(r#""a\303\274\x41\0\n""#).as_deref(), Some("aüA\0\n"));
         assert_eq!(unquoted(r#""cut"..."#), None);
+        assert_eq!(unquoted(r#""\374""#).as_deref(), Some(r"\xfc"), "a name of another character set");
+    }
+
+    /// One file was two: by the path in angles, and by the name in quotes.
+    #[test]
+    fn paths_in_angles_have_the_escapes_of_names() {
+        let call = parse(r#"1.0 openat(AT_FDCWD</w\74\76>, "x", O_RDONLY) = 3</d/\303\274 \"\n\<>"#);
+        assert_eq!(path_behind(call.argument(0)).as_deref(), Some("/w<>"));
+        assert_eq!(call.result_path.as_deref(), Some("/d/ü \"\n<"));
+        assert_eq!(path_behind(r"3</d/x>(deleted)").as_deref(), Some("/d/x"));
+        let call = parse(r#"1.0 read(3<\x2f\x2c\x29>, "", 4) = 0"#);
+        assert_eq!((call.arguments.len(), path_behind(call.argument(0)).as_deref()), (3, Some("/,)")));
+        assert_eq!(parse("1.0 ioctl(3, 1<<3) = 0").arguments.len(), 2);
     }
 
     #[test]

@@ -449,11 +449,152 @@ fn both_names_of_renames_and_links_are_read_from_strace() {
             named(Call::Rename, "/w/c", "/d/c", -17),
             named(Call::Link, "/d/a", "/d/a2", 0),
             named(Call::Link, "/w/b", "/d/b2", 0),
-            named(Call::Symlink, "/d/s", "/d/../w/b", 0),
+            named(Call::Symlink, "/d/s", "/w/b", 0),
             named(Call::Symlink, "/d/t", "/d/a", 0),
             named(Call::Unlink, "/d/t", "-", 0),
         ]
     );
+}
+
+/// These were passed over without a word, though a trace has events for them.
+#[test]
+fn calls_on_names_and_on_ranges_are_read_from_strace() {
+    let log = r#"10 1700000000.000000 openat(AT_FDCWD</w>, "a", O_RDWR) = 3</w/a> <0.000010>
+10 1700000000.001000 access("/d/a", R_OK) = 0 <0.000010>
+10 1700000000.002000 faccessat2(AT_FDCWD</w>, "b", F_OK, AT_EACCESS) = -1 ENOENT (No such file or directory) <0.000010>
+10 1700000000.003000 readlink("/d/link", "target", 4095) = 6 <0.000010>
+10 1700000000.004000 mkdir("/d/new", 0777) = 0 <0.000010>
+10 1700000000.005000 mkdirat(AT_FDCWD</w>, "new", 0777) = 0 <0.000010>
+10 1700000000.006000 rmdir("/d/new") = 0 <0.000010>
+10 1700000000.007000 unlinkat(AT_FDCWD</w>, "new", AT_REMOVEDIR) = 0 <0.000010>
+10 1700000000.008000 chmod("/d/a", 0644) = 0 <0.000010>
+10 1700000000.009000 fchmodat(AT_FDCWD</w>, "a", 0644) = 0 <0.000010>
+10 1700000000.010000 fchmod(3</w/a>, 0644) = 0 <0.000010>
+10 1700000000.011000 fadvise64(3</w/a>, 100, 200, POSIX_FADV_DONTNEED) = 0 <0.000010>
+10 1700000000.012000 sync_file_range(3</w/a>, 300, 400, SYNC_FILE_RANGE_WRITE) = 0 <0.000010>
+10 1700000000.013000 msync(0x7f0000000000, 4096, MS_SYNC) = 0 <0.000010>
+10 1700000000.014000 sync() = 0 <0.000010>
+10 1700000000.015000 access("/proc/self", R_OK) = 0 <0.000010>
+"#;
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let seen: Vec<_> = events(&trace)
+        .iter()
+        .skip(1)
+        .map(|event| {
+            let path = trace.tables().file_of_event(event).map_or("-", |file| file.path.as_str()).to_owned();
+            (event.call, path, event.result)
+        })
+        .collect();
+    let on = |call, path: &str, result| (call, path.to_owned(), result);
+    assert_eq!(
+        seen,
+        [
+            on(Call::Access, "/d/a", 0),
+            on(Call::Access, "/w/b", -2),
+            on(Call::Readlink, "/d/link", 0),
+            on(Call::Mkdir, "/d/new", 0),
+            on(Call::Mkdir, "/w/new", 0),
+            on(Call::Rmdir, "/d/new", 0),
+            on(Call::Rmdir, "/w/new", 0),
+            on(Call::Chmod, "/d/a", 0),
+            on(Call::Chmod, "/w/a", 0),
+            on(Call::Chmod, "/w/a", 0),
+            on(Call::Fadvise, "/w/a", 0),
+            on(Call::SyncFileRange, "/w/a", 0),
+            on(Call::Msync, "-", 0),
+            on(Call::Sync, "-", 0),
+        ]
+    );
+    let ranges: Vec<_> = rows(&trace)[11..14].iter().map(|row| (row.2, row.3)).collect();
+    assert_eq!(ranges, [(Some(100), 200), (Some(300), 400), (None, 4096)]);
+    assert_eq!(notes(&trace, "passed over"), [""; 0]);
+}
+
+#[test]
+fn what_strace_shows_and_a_trace_does_not_have_is_counted() {
+    let log = r#"10 1700000000.000000 openat(AT_FDCWD, "/d", O_RDONLY|O_DIRECTORY) = 3 <0.000010>
+10 1700000000.001000 getdents64(3, 0x5 /* 3 entries */, 32768) = 80 <0.000010>
+10 1700000000.002000 getdents64(3, 0x5 /* 0 entries */, 32768) = 0 <0.000010>
+10 1700000000.003000 chown("/d/a", 0, 0) = 0 <0.000010>
+10 1700000000.004000 utimensat(AT_FDCWD, "/d/a", NULL, 0) = 0 <0.000010>
+10 1700000000.005000 statfs("/d", {f_type=EXT2_SUPER_MAGIC}) = 0 <0.000010>
+10 1700000000.006000 statfs("/proc/x", {f_type=PROC_SUPER_MAGIC}) = 0 <0.000010>
+10 1700000000.007000 ioctl(1</dev/pts/0>, TCGETS, {c_iflag=ICRNL}) = 0 <0.000010>
+10 1700000000.008000 brk(NULL) = 0x5 <0.000010>
+10 1700000000.009000 unlink("/d/a") = 0 <0.000010>
+"#;
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let expected = "5 calls on files that a trace does not have (getdents64, chown, utimensat, …)";
+    assert_eq!(notes(&trace, "passed over"), [expected]);
+}
+
+/// The name in quotes and the path in angles of one file were two files.
+#[test]
+fn escapes_of_strace_are_read_in_names_and_paths_alike() {
+    let log = r#"10 1700000000.000000 unlink("/d/\303\274 \"x\"\n") = 0 <0.000010>
+10 1700000000.001000 openat(AT_FDCWD</d>, "\303\274 \"x\"\n", O_RDWR|O_CREAT, 0666) = 3</d/\303\274 \"x\"\n> <0.000010>
+11 1700000000.002000 read(4</d/\303\274 \"x\"\n>, "", 10) = 0 <0.000010>
+11 1700000000.003000 openat(5</d/\303\274>, "y", O_RDWR) = 6 <0.000010>
+10 1700000000.004000 unlink("/d/\374") = 0 <0.000010>
+10 1700000000.005000 unlink("/d/\375") = 0 <0.000010>
+"#;
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let files: Vec<_> = trace.tables().files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(files, ["/d/ü \"x\"\n", "/d/ü/y", r"/d/\xfc", r"/d/\xfd"]);
+}
+
+/// strace -y shows the working folder only where a call has an argument for a folder.
+#[test]
+fn a_folder_that_strace_shows_once_is_kept() {
+    let log = r#"10 1700000000.000000 unlink("before") = 0 <0.000010>
+10 1700000000.001000 openat(AT_FDCWD</w>, "/etc/x", O_RDONLY) = 3 <0.000010>
+10 1700000000.002000 unlink("./b//../a") = 0 <0.000010>
+10 1700000000.003000 rename("a", "/w/sub/../c") = 0 <0.000010>
+10 1700000000.004000 fork() = 11 <0.000010>
+11 1700000000.005000 unlink("../d") = 0 <0.000010>
+11 1700000000.006000 fchdir(9) = -1 EBADF (Bad file descriptor) <0.000010>
+11 1700000000.007000 unlink("e") = 0 <0.000010>
+"#;
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let files: Vec<_> = trace.tables().files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(files, ["before", "/etc/x", "/w/a", "/w/c", "/d", "/w/e"]);
+}
+
+/// Calls after midnight were put at the start of the trace, unless it had run for half a day.
+#[test]
+fn midnight_passes_in_times_of_day() {
+    let log = "10 23:59:59.500000 unlink(\"/a\") = 0 <0.000010>\n10 00:00:00.250000 unlink(\"/b\") = 0 <0.000010>\n\
+               10 00:00:01.000000 +++ exited with 0 +++\n";
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let starts: Vec<_> = events(&trace).iter().map(|event| event.start_ns).collect();
+    assert_eq!(starts, [0, 750_000_000]);
+    assert_eq!(trace.tables().processes[0].end_ns, Some(1_500_000_000));
+    assert_eq!((trace.tables().epoch_ns, notes(&trace, "times").len()), (0, 0));
+}
+
+#[test]
+fn a_clock_of_strace_that_goes_back_is_told() {
+    let log = "10 1700000100.0 unlink(\"/a\") = 0 <0.5>\n10 1700000090.5 unlink(\"/b\") = 0 <0.5>\n\
+               10 1700000092.0 +++ exited with 0 +++\n";
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let events = events(&trace);
+    let names: Vec<_> =
+        events.iter().map(|event| trace.tables().file_of_event(event).unwrap().path.as_str()).collect();
+    assert_eq!(names, ["/b", "/a"]);
+    assert_eq!([0, 1].map(|event| events[event].start_ns), [0, 9_500_000_000]);
+    assert_eq!(trace.tables().epoch_ns, 1_700_000_090_500_000_000);
+    let process = &trace.tables().processes[0];
+    assert_eq!((process.start_ns, process.end_ns), (0, Some(10_000_000_000)));
+    let [told] = notes(&trace, "times")[..] else { panic!("a note") };
+    assert!(told.starts_with("2 lines are earlier than one before them, by up to 9.5 s"), "{told}");
+}
+
+/// The process was said to spend 10,000 % of its life in I/O.
+#[test]
+fn a_process_of_strace_ends_no_earlier_than_its_last_call() {
+    let log = "10 1700000000.0 unlink(\"/a\") = 0 <100.0>\n10 1700000001.0 +++ exited with 0 +++\n";
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    assert_eq!(trace.tables().processes[0].end_ns, Some(100_000_000_000));
 }
 
 #[test]
