@@ -15,6 +15,7 @@
 //!
 //! Other columns are left alone.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::path::Path;
@@ -22,6 +23,7 @@ use std::path::Path;
 use crate::builder::Builder;
 use crate::error::ImportError;
 use crate::lines::seconds_ns;
+use crate::names;
 use crate::sort::Access;
 use pio_trace::Flags;
 use pio_trace::{Call, Op};
@@ -30,12 +32,16 @@ use pio_trace::{FileId, HandleId, ProcessId};
 /// Later than this nothing can have happened.
 const LATEST_S: f64 = 1e10;
 
+/// What spreadsheets put before the text (the mark of UTF-8). The reader of tables passes over it.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Columns that every table has.
 const NEEDED: [&str; 2] = ["start_s", "call"];
 
 /// Whether a file that starts so is such a table, if perhaps not a whole one: its first line names several columns, and one of them
 /// is needed.
 pub(super) fn is_table(start: &[u8]) -> bool {
+    let start = start.strip_prefix(MARK).unwrap_or(start);
     let first = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let first = String::from_utf8_lossy(first);
     let columns: Vec<&str> = first.split(',').map(|column| column.trim().trim_matches('"')).collect();
@@ -49,20 +55,24 @@ pub(super) fn write_trace(
     out: impl Write,
     name: &Path,
 ) -> Result<u64, ImportError> {
-    let mut table = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(log);
+    let mut table = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::Headers).from_reader(log);
     let names = table.byte_headers().map_err(|error| unreadable(path, error))?;
     if let Some(missing) =
         NEEDED.into_iter().find(|needed| !names.iter().any(|name| name == needed.as_bytes()))
     {
         return Err(ImportError::NoColumn { path: path.to_owned(), missing });
     }
-    let columns = Columns::of(names);
+    let (columns, width) = (Columns::of(names), names.len());
     let mut reading =
         Reading { builder: Builder::new(path, "CSV"), processes: HashMap::new(), handles: HashMap::new() };
     let mut row = csv::ByteRecord::new();
     while table.read_byte_record(&mut row).map_err(|error| unreadable(path, error))? {
         let line = row.position().map_or(0, |position| position.line());
-        if let Err(reason) = reading.read(&columns, &row)? {
+        if columns.took_in_more(&row, width) {
+            let last = line + more_lines(&row);
+            let lines = if last > line { format!("lines {line} to {last}") } else { format!("line {line}") };
+            reading.builder.skip(|| format!("{lines} (a quotation mark that is not closed)"));
+        } else if let Err(reason) = reading.read(&columns, &row)? {
             reading.builder.skip(|| format!("line {line} ({reason})"));
         }
     }
@@ -74,6 +84,13 @@ pub(super) fn write_trace(
     }
     reading.builder.begin_with_first_call();
     reading.builder.write(out, name)
+}
+
+/// How many lines a row has but for its first.
+fn more_lines(row: &csv::ByteRecord) -> u64 {
+    let ends = row.iter().flatten().filter(|&&byte| byte == b'\n').count() as u64;
+    let at_end = row.iter().last().is_some_and(|field| field.ends_with(b"\n"));
+    ends - u64::from(at_end)
 }
 
 fn unreadable(path: &Path, error: csv::Error) -> ImportError {
@@ -112,6 +129,21 @@ impl Columns {
             thread: column("thread"),
         }
     }
+
+    /// Whether a field of a row goes on over the lines that follow, because a quotation mark is not closed: fields are
+    /// missing then, or are those of the line that has the next mark. Names may hold ends of lines, but no rows.
+    fn took_in_more(&self, row: &csv::ByteRecord, width: usize) -> bool {
+        let mut lines = row.iter().flat_map(|field| field.split(|&byte| byte == b'\n').skip(1)).peekable();
+        lines.peek().is_some() && (row.len() < width || lines.any(|line| self.begin_row(line)))
+    }
+
+    fn begin_row(&self, line: &[u8]) -> bool {
+        let field = |column: Option<usize>| {
+            let field = line.split(|&byte| byte == b',').nth(column?)?;
+            std::str::from_utf8(field).ok().map(str::trim)
+        };
+        field(self.start).and_then(time_ns).is_some() && field(self.call).and_then(call_of).is_some()
+    }
 }
 
 /// Who made a call: rank, process number, host.
@@ -140,13 +172,14 @@ impl Reading {
     }
 
     fn access(&mut self, columns: &Columns, row: &csv::ByteRecord) -> Result<Access, &'static str> {
-        let text = |column: Option<usize>| {
-            column.and_then(|column| row.get(column)).and_then(|bytes| std::str::from_utf8(bytes).ok())
+        let given = |column: Option<usize>| {
+            let field = row.get(column?)?.trim_ascii();
+            (!field.is_empty()).then(|| names::of_bytes(field))
         };
-        let given = |column| text(column).filter(|text| !text.is_empty());
-        let start_ns = given(columns.start).and_then(time_ns).ok_or("start_s")?;
-        let elapsed_ns = given(columns.elapsed).map_or(Some(0), time_ns).ok_or("elapsed_s")?;
-        let call = given(columns.call).and_then(call_of).ok_or("call")?;
+        let time = |text: Cow<str>| time_ns(&text);
+        let start_ns = given(columns.start).and_then(time).ok_or("start_s")?;
+        let elapsed_ns = given(columns.elapsed).map_or(Some(0), time).ok_or("elapsed_s")?;
+        let call = given(columns.call).and_then(|name| call_of(&name)).ok_or("call")?;
         let number = |column, name| match given(column) {
             Some(text) => text.parse::<u64>().map(Some).map_err(|_| name),
             None => Ok(None),
@@ -166,9 +199,9 @@ impl Reading {
         let rank = small(columns.rank, "rank")?;
         let pid = small(columns.pid, "pid")?.unwrap_or(0);
         let thread = small(columns.thread, "thread")?.unwrap_or(0);
-        let process = self.process((rank, pid, given(columns.host).unwrap_or_default().to_owned()));
+        let process = self.process((rank, pid, given(columns.host).unwrap_or_default().into_owned()));
         let handle = given(columns.file).map(|path| {
-            let file = self.builder.file(path);
+            let file = self.builder.file(&path);
             let builder = &mut self.builder;
             *self.handles.entry((file, process)).or_insert_with(|| builder.add_handle(file, process))
         });

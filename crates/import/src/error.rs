@@ -46,6 +46,18 @@ pub enum ImportError {
         /// The folder.
         path: PathBuf,
     },
+    /// A file that is neither a trace nor a log.
+    #[error(
+        "{path}: neither a trace nor a log that is known (expected a trace of Pioscope; a log of Darshan, DFTracer, \
+         strace -ttt, fio (iolog 2 or 3, or latencies) or blktrace; or a CSV table of calls with commas; only DFTracer's \
+         may be compressed), found {found}"
+    )]
+    NotKnown {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes, for people.
+        found: String,
+    },
     /// A trace of Recorder of another time.
     #[error("{path}: trace of Recorder, version {version} (expected 2.3 to 3.0 in the file VERSION)")]
     UnknownRecorderVersion {

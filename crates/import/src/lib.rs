@@ -21,7 +21,7 @@ pub mod recorder;
 mod sort;
 mod strace;
 
-use pio_trace::Trace;
+use pio_trace::{Trace, TraceError};
 
 pub use error::ImportError;
 
@@ -100,7 +100,10 @@ pub fn open(path: &Path) -> Result<Trace, ImportError> {
     match recognise(path)? {
         Some(format) => in_temporary_file(path, |out| write_trace(format, path, out, path)),
         None if path.is_dir() => Err(ImportError::NotAFolderOfLogs { path: path.to_owned() }),
-        None => Ok(Trace::open(path)?),
+        None => Trace::open(path).map_err(|error| match error {
+            TraceError::NotATrace { path, found } => ImportError::NotKnown { path, found },
+            error => error.into(),
+        }),
     }
 }
 

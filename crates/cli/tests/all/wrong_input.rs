@@ -99,7 +99,7 @@ fn traces_that_are_none() {
     let place = Place::new();
     place.pioscope(["explain", "missing.pio"]).fails_with("missing.pio");
     fs::write(place.join("foreign.pio"), "this is no trace at all").unwrap();
-    place.pioscope(["explain", "foreign.pio"]).fails_with("foreign.pio: not a Pioscope trace (expected");
+    place.pioscope(["explain", "foreign.pio"]).fails_with("foreign.pio: neither a trace nor a log that is known (expected");
     fs::write(place.join("empty.pio"), "").unwrap();
     place.pioscope(["explain", "empty.pio"]).fails_with("empty.pio");
     place

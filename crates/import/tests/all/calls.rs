@@ -327,6 +327,42 @@ fn a_table_is_read_whatever_its_order() {
     assert_eq!(notes(&trace, "lost lines"), ["1 not understood: line 4 (call)"]);
 }
 
+/// The rest of the table was one file's name, and the trace whole.
+#[test]
+fn a_quotation_mark_that_is_not_closed_is_damage() {
+    let row = |name: &str| format!("0.5,read,{name},0,10\n");
+    let table = |names: &[&str]| {
+        let rows: String = names.iter().map(|name| row(name)).collect();
+        trace_of(Tool::Csv, format!("start_s,call,file,offset,size\n{rows}").as_bytes())
+    };
+    for (names, told, count) in [
+        // Up to the end of the table, of a line, or up to the next mark.
+        (["/a", "\"/b", "/c", "/d"], "lines 3 to 5", 1),
+        (["/a", "/b", "/c", "\"/d"], "line 5", 3),
+        (["/a", "\"/b", "/c", "\"/d\""], "lines 3 to 5", 1),
+    ] {
+        let trace = table(&names);
+        assert_eq!(events(&trace).len(), count, "{names:?}");
+        let expected = format!("1 not understood: {told} (a quotation mark that is not closed)");
+        assert_eq!(notes(&trace, "lost lines"), [expected]);
+    }
+    let trace = table(&["\"/a\nb\"", "/c"]);
+    assert_eq!(rows(&trace)[0], (Call::Read, "/a\nb", Some(0), 10, 10));
+    assert_eq!((events(&trace).len(), notes(&trace, "lost lines").len()), (2, 0));
+}
+
+/// A name that is no UTF-8 was taken for none.
+#[test]
+fn tables_may_have_names_of_other_character_sets_and_a_mark_of_utf_8() {
+    let log = b"\xef\xbb\xbfstart_s,call,file,size\n1,read,/a\xfc,10\n2,read, /a\xfd ,10\n3,read,/b,1\xb2\n";
+    let trace = trace_of(Tool::Csv, log);
+    assert_eq!(rows(&trace), [(Call::Read, r"/a\xfc", None, 10, 10), (Call::Read, r"/a\xfd", None, 10, 10)]);
+    assert_eq!(notes(&trace, "lost lines"), ["1 not understood: line 4 (size)"]);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), log).unwrap();
+    assert_eq!(pio_import::recognise(file.path()).unwrap(), Some(Format::Calls(Tool::Csv)));
+}
+
 #[test]
 fn a_file_is_recognised_by_what_is_in_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -347,6 +383,27 @@ fn a_file_is_recognised_by_what_is_in_it() {
     assert_eq!(recognised(b"PIOTRACE"), None);
     assert_eq!(recognised(b"Dear diary,\n12 34.5 today = tomorrow\n"), None);
     assert_eq!(recognised(b""), None);
+}
+
+/// It was only said that they are no trace of Pioscope.
+#[test]
+fn what_is_no_log_that_is_known_is_told_which_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log");
+    for (bytes, found) in [
+        (&b""[..], "found an empty file"),
+        (b"fio version 9 iolog\n1 /a add\n", "found 'fio vers'"),
+        (b"start_s;call;file\n0;read;/a\n", "found 'start_s;'"),
+        (b"open(\"/a\", O_RDONLY) = 3\n", "found 'open(\\\"/a'"),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        let told = pio_import::open(&path).err().unwrap().to_string();
+        let begin =
+            format!("{}: neither a trace nor a log that is known (expected a trace of", path.display());
+        assert!(told.starts_with(&begin) && told.ends_with(found), "{told}");
+    }
+    std::fs::write(&path, b"PIOTRACE, but cut").unwrap();
+    assert!(!pio_import::open(&path).err().unwrap().to_string().contains("nor a log"));
 }
 
 proptest! {
