@@ -55,6 +55,8 @@ pub(crate) struct Totals<'a> {
     own_messages_any: Tally,
     in_mpi: InMpi,
     files: Vec<FileCounters>,
+    /// The program's reads, and its writes, of which the trace does not tell the file: tables of calls need not.
+    without_file: [Amount; 2],
     handles: Vec<HandleCounters>,
     processes: Vec<ProcessCounters>,
     /// Row of each process in `busy`.
@@ -89,11 +91,14 @@ struct Moved {
 }
 
 impl Moved {
-    /// Counts a read or a write.
+    /// Counts a read or a write. The time of one that moved nothing, as it failed or the file ended, says nothing about
+    /// the rate of others.
     fn add(&mut self, event: &Seen<'_>, writes: bool) {
         let index = usize::from(writes);
         self.bytes[index] = self.bytes[index].saturating_add(event.bytes);
-        self.add_time(event, writes);
+        if event.bytes > 0 {
+            self.add_time(event, writes);
+        }
     }
 
     /// Counts the time alone.
@@ -209,6 +214,7 @@ impl<'a> Totals<'a> {
             own_messages_any: Tally::default(),
             in_mpi: InMpi::default(),
             files,
+            without_file: Default::default(),
             handles: vec![HandleCounters::default(); tables.handles.len()],
             processes: vec![ProcessCounters::default(); tables.processes.len()],
             busy_rows,
@@ -401,7 +407,8 @@ impl<'a> Totals<'a> {
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             process.levels.add(event, program, file_system);
             let moves_begun = process.begun.add(event).is_some();
-            if moves_begun || (program && matches!(event.op(), Op::Read | Op::Write)) {
+            let moves = program && event.bytes > 0 && matches!(event.op(), Op::Read | Op::Write);
+            if moves_begun || moves {
                 process.data.add(event.start_ns, event.end_ns());
             }
             if event.layer() == Layer::MpiIo {
@@ -463,7 +470,12 @@ impl<'a> Totals<'a> {
     }
 
     fn add_to_file(&mut self, event: &Seen<'_>, program: bool, file_system: bool) {
-        let Some(handle_id) = event.handle else { return };
+        let Some(handle_id) = event.handle else {
+            if let Some(writes) = direction(event).filter(|_| program) {
+                self.without_file[usize::from(writes)].add(event.bytes);
+            }
+            return;
+        };
         let Some(handle) = self.tables.handles.get(handle_id.index()) else { return };
         let Some(file) = self.files.get_mut(handle.file.index()) else { return };
         file.used = true;
@@ -489,7 +501,7 @@ impl<'a> Totals<'a> {
         if on_mpi_files {
             self.moved_on_mpi_files.add(event, writes);
         }
-        if file_system || !file.at_file_system {
+        if event.bytes > 0 && (file_system || !file.at_file_system) {
             file.data.add(event.start_ns, event.end_ns());
         }
         if program {
@@ -593,6 +605,8 @@ impl<'a> Totals<'a> {
         let mut workload = Workload {
             cpu_s: think_ns as f64 / 1e9,
             wall_s: duration_ns as f64 / 1e9,
+            read: self.without_file[0],
+            write: self.without_file[1],
             ..Workload::default()
         };
         for file in &self.files {

@@ -542,6 +542,46 @@ fn references_to_nothing_are_counted_for_the_job_only() {
     assert!(found.files.is_empty() && found.processes.is_empty());
 }
 
+/// They were of the process, but not of the job.
+#[test]
+fn calls_on_files_that_are_not_told_are_requests_of_the_program() {
+    let tables = Tables {
+        processes: vec![process(None, Some(MS))],
+        files: vec![File { path: "/a".into() }],
+        handles: vec![handle(0, 0, 1)],
+        ..Tables::default()
+    };
+    let events = [
+        at(event(Call::Read, 0, None, 0, 10), 0, 100),
+        at(event(Call::Write, 0, None, 20, 10), 0, 30),
+        at(event(Call::Read, 0, Some(0), 40, 10), 0, 5),
+    ];
+    let found = Explanation::of(&tables, events);
+    let workload = &found.workload;
+    assert_eq!((workload.read.count, workload.read.bytes), (2, 105));
+    assert_eq!((workload.write.count, workload.write.bytes), (1, 30));
+    assert_eq!((workload.files, found.transfers.read.bytes), (1, 105));
+}
+
+/// A rate is of the calls that move data: others may wait, and reads at the end of a file have none to wait for.
+#[test]
+fn the_time_of_calls_that_moved_nothing_is_in_no_bandwidth() {
+    let tables = Tables {
+        processes: vec![process(None, Some(100))],
+        files: vec![File { path: "/a".into() }],
+        handles: vec![handle(0, 0, 1)],
+        ..Tables::default()
+    };
+    let mut failed = at(event(Call::Read, 0, Some(0), 20, 30), 0, 100);
+    failed.result = -5;
+    let mut at_end = at(event(Call::Read, 0, Some(0), 60, 30), 100, 100);
+    at_end.result = 0;
+    let found = Explanation::of(&tables, [at(event(Call::Read, 0, Some(0), 0, 10), 0, 100), failed, at_end]);
+    let expected = Transfer { bytes: 100, busy_ns: 10 };
+    assert_eq!((found.transfers.read, found.processes[0].transfer), (expected, expected));
+    assert_eq!(found.io_time.process_ns, 70, "the program waited for them all the same");
+}
+
 /// A rank that writes 3 MiB, and waits from 25 to 50 ms for requests to three servers at a time.
 #[test]
 fn requests_to_servers_are_what_reaches_the_files_and_their_times_add_up() {
@@ -650,7 +690,7 @@ proptest! {
         let lost: f64 = found.findings.iter().filter_map(|finding| finding.lost_ns).sum();
         prop_assert!(lost <= any as f64 * (1.0 + 1e-9), "{} of {}", lost, any);
         let moving = |ops: &[Op], time: u64| {
-            let chosen = |e: &&Event| ops.contains(&e.op()) && !e.is_physical();
+            let chosen = |e: &&Event| ops.contains(&e.op()) && !e.is_physical() && e.result > 0;
             events.iter().filter(chosen).any(|e| (e.start_ns..e.end_ns()).contains(&time))
         };
         let busy_ns = |ops: &[Op]| (0..1100).filter(|&time| moving(ops, time)).count() as u64;
