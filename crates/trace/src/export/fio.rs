@@ -3,6 +3,7 @@
 //! What reached the files is what counts: of a trace with *physical* calls those and stdio's, of others (simulated ones,
 //! DXT of MPI-IO alone) every call. Failed calls, and what fio has no word for (seeks, names, messages), are left out.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -17,7 +18,8 @@ use crate::tables::{FileId, Tables};
 /// length. Returns the number of requests.
 ///
 /// Requests of all processes stand in one order, that of their starts, with times in microseconds. A noncontiguous access
-/// is a request for each of its extents. fio takes names without white space only: an underscore stands for it.
+/// is a request for each of its extents. fio takes names without white space only: an underscore stands for it, and a
+/// number follows where another file has that name.
 ///
 /// `progress` is told the number of events that are done, now and then.
 ///
@@ -76,6 +78,25 @@ fn survey(trace: &Trace) -> Result<(bool, Vec<bool>), TraceError> {
     Ok((only_physical, if only_physical { of_physical } else { of_all }))
 }
 
+/// Names of the files as fio takes them, different ones for different paths: it would put two files' requests on one.
+fn names(tables: &Tables) -> Vec<String> {
+    let paths = || tables.files.iter().map(|file| file.path.as_str());
+    let mut taken: HashSet<String> =
+        paths().filter(|path| !path.contains(char::is_whitespace)).map(str::to_owned).collect();
+    let mut renamed: HashMap<&str, String> = HashMap::new();
+    for path in paths().filter(|path| path.contains(char::is_whitespace)) {
+        renamed.entry(path).or_insert_with(|| {
+            let plain = path.replace(char::is_whitespace, "_");
+            let numbered = (2_u64..).map(|number| format!("{plain}-{number}"));
+            let free = std::iter::once(plain.clone()).chain(numbered).find(|name| !taken.contains(name));
+            let name = free.unwrap_or(plain);
+            taken.insert(name.clone());
+            name
+        });
+    }
+    paths().map(|path| renamed.get(path).map_or(path, String::as_str).to_owned()).collect()
+}
+
 struct Log<'a, W> {
     out: W,
     tables: &'a Tables,
@@ -87,8 +108,7 @@ struct Log<'a, W> {
 
 impl<'a, W: Write> Log<'a, W> {
     fn begin(mut out: W, tables: &'a Tables, used: &[bool]) -> io::Result<Log<'a, W>> {
-        let names: Vec<_> =
-            tables.files.iter().map(|file| file.path.replace(char::is_whitespace, "_")).collect();
+        let names = names(tables);
         writeln!(out, "fio version 3 iolog")?;
         for (name, _) in names.iter().zip(used).filter(|(_, used)| **used) {
             writeln!(out, "0 {name} add")?;

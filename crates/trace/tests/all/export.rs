@@ -137,6 +137,41 @@ fn an_iolog_has_what_reached_the_files() {
     assert_eq!(written, moved);
 }
 
+/// `a b` and `a_b` were one file.
+#[test]
+fn files_of_an_iolog_have_names_of_their_own() {
+    let paths = ["/d/a b", "/d/a_b", "/d/a\tb", "/d/a_b-2", "/d/c d", "/d/a b"];
+    let tables = pio_trace::Tables {
+        processes: tables().processes,
+        files: paths.iter().map(|&path| pio_trace::File { path: path.into() }).collect(),
+        handles: (0..6)
+            .map(|file| Handle { file: FileId(file), process: ProcessId(0), ranks: 1, collective: 0 })
+            .collect(),
+        ..Default::default()
+    };
+    let events: Vec<_> = (0..6)
+        .map(|file| Event {
+            call: Call::Pread,
+            process: ProcessId(0),
+            handle: Some(pio_trace::HandleId(file)),
+            target: Target::Extent { offset: 0 },
+            ..support::event(u64::from(file) * 1000)
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("job.iolog");
+    let trace = Trace::from_bytes(write(tables, &events, 10), "job.pio").unwrap();
+    export::fio(&trace, &File::create(&path).unwrap(), &path, &mut |_| {}).unwrap();
+    let log = std::fs::read_to_string(&path).unwrap();
+    let names: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains(" read "))
+        .filter_map(|line| line.split(' ').nth(1))
+        .collect();
+    let expected = ["/d/a_b-3", "/d/a_b", "/d/a_b-4", "/d/a_b-2", "/d/c_d", "/d/a_b-3"];
+    assert_eq!(names, expected);
+}
+
 /// fio itself, where there is one, carries out what a log says.
 #[test]
 fn fio_carries_out_an_iolog() {
