@@ -3,6 +3,7 @@
 use pio_explain::{Counted, Explanation};
 
 use crate::units::{self, things};
+use crate::words::of_what;
 use crate::{escape, findings, headline, screen};
 
 /// Findings that are told.
@@ -44,16 +45,17 @@ pub fn brief(found: &Explanation, counted: Option<&Counted>) -> String {
     lines.join("\n")
 }
 
-/// `2.37 s with 4 processes; I/O takes 1.64 s of each, 69 % of their lives.`
+/// `2.37 s with 4 processes; I/O takes 1.64 s of each, 69 % of their time.`
 fn time(found: &Explanation) -> String {
     let at_least = headline::at_least(found);
     let share = units::if_known(found.io_time.fraction(), units::percent);
     let (run, io) = (units::time_s(found.duration_s()), units::time_s(found.io_time_s()));
     match found.process_count {
-        1 => format!("{run}; I/O takes {at_least}{io}, {share} of it."),
+        1 => format!("{run}; I/O takes {at_least}{io}, {share} of {}.", of_what(found, "it")),
         many => {
             let processes = things(many, "process", "processes");
-            format!("{run} with {processes}; I/O takes {at_least}{io} of each, {share} of their time.")
+            let of = of_what(found, "their time");
+            format!("{run} with {processes}; I/O takes {at_least}{io} of each, {share} of {of}.")
         }
     }
 }

@@ -252,9 +252,10 @@ fn summary(found: &Explanation, out: &mut impl Write) -> io::Result<()> {
     };
     let number = |value: Option<f64>, unit: fn(f64) -> String| value.map_or("–".into(), unit);
     let Transfers { read, write, .. } = found.transfers;
+    let in_io = format!("of {} in I/O", words::of_what(found, "it"));
     let cards = [
         ("duration", units::time_ns(found.duration_ns)),
-        ("of it in I/O", number(found.io_time.fraction(), units::percent)),
+        (&in_io, number(found.io_time.fraction(), units::percent)),
         (if found.is_mpi { "ranks" } else { "processes" }, units::count(found.process_count)),
         ("files", units::count(workload.files)),
         ("read", bytes(workload.read.bytes)),

@@ -34,14 +34,28 @@ fn who(found: &Explanation) -> String {
     hosts.dedup();
     let hosts = if hosts.len() > 1 { format!(" on {} hosts", hosts.len()) } else { String::new() };
     let share = match found.io_time.fraction() {
-        Some(part) if found.process_count == 1 => {
-            format!(" and spent {} of that in I/O", units::percent(part))
+        Some(part) => {
+            let (part, of) = (units::percent(part), of_what(found, "that"));
+            let on_average = if found.process_count == 1 { "" } else { " on average" };
+            format!(" and spent {part} of {of} in I/O{on_average}")
         }
-        Some(part) => format!(" and spent {} of that in I/O on average", units::percent(part)),
         None => String::new(),
     };
     let duration_s = (found.process_count > 0).then(|| found.duration_s());
     format!("{processes}{hosts} ran for {}{share}.", units::if_known(duration_s, units::time_s))
+}
+
+/// What the part of the time in I/O ([`pio_explain::IoTime::fraction`]) is a part of: the run, which the sentence has its
+/// own word for, or the processes' lives, where those are shorter. The costs of findings are parts of the run.
+pub(crate) fn of_what<'a>(found: &Explanation, run: &'a str) -> &'a str {
+    /// As a process starts and ends a little after and before the run.
+    const LEAST_PART: f64 = 0.95;
+    let of_run_ns = found.duration_ns as f64 * found.process_count as f64;
+    match found.process_count {
+        _ if found.io_time.lifetime_ns as f64 >= LEAST_PART * of_run_ns => run,
+        1 => "its life",
+        _ => "their lives",
+    }
 }
 
 fn data(found: &Explanation) -> Option<String> {

@@ -149,6 +149,28 @@ fn what_is_lost_is_the_headline() {
     assert!(pio_report::diff_text(&found, &found).contains("! not complete: the budget left out 236 MiB"));
 }
 
+/// The part of their lives was said to be one of the run, right above a finding with the part of the run.
+#[test]
+fn processes_that_live_shorter_than_the_run_spend_parts_of_their_lives() {
+    let (mut tables, mut events) = synthetic::copy();
+    let told = |tables: &Tables, events: &[Event]| {
+        let found = Explanation::of(tables, events.iter().cloned());
+        [text(tables, events), pio_report::brief(&found, None), page(tables, events, &[])]
+    };
+    for (told, part) in told(&tables, &events).iter().zip([" % of that in I/O.", " % of it.", "of it in I/O"])
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let last = events.last_mut().expect("there are events");
+    last.process = pio_trace::ProcessId(1);
+    let late = Process { start_ns: last.start_ns, ..tables.processes[0].clone() };
+    tables.processes.push(late);
+    let parts = [" % of their lives in I/O on average.", " % of their lives.", "of their lives in I/O"];
+    for (told, part) in told(&tables, &events).iter().zip(parts) {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
 #[test]
 fn a_filter_is_the_headline() {
     let (tables, events) = copy_with_notes(&[("filter", "path /home/*, at least 4096 bytes")]);
