@@ -89,7 +89,7 @@ pub(super) fn write_trace(
 /// How many lines a row has but for its first.
 fn more_lines(row: &csv::ByteRecord) -> u64 {
     let ends = row.iter().flatten().filter(|&&byte| byte == b'\n').count() as u64;
-    let at_end = row.iter().last().is_some_and(|field| field.ends_with(b"\n"));
+    let at_end = row.iter().next_back().is_some_and(|field| field.ends_with(b"\n"));
     ends - u64::from(at_end)
 }
 

@@ -105,6 +105,23 @@ fn of_new() -> Vec<Row> {
     ]
 }
 
+/// They were one file, whose name had a character for bytes that are none.
+#[test]
+fn names_that_are_no_utf_8_stay_different() {
+    let mut log = b"[\n".to_vec();
+    for (number, byte) in [0xfc, 0xfd].into_iter().enumerate() {
+        let start = format!(
+            r#"{{"id":"{number}","name":"open","cat":"POSIX","pid":"7","tid":"14","ts":"1698080323781412","dur":"10","ph":"X","args":{{"hostname":"a","ret":18,"flags":66,"fname":"/d/"#
+        );
+        log.extend(start.as_bytes());
+        log.push(byte);
+        log.extend(b"\",\"mode\":420}}\n");
+    }
+    let trace = trace_of(&log);
+    let files: Vec<_> = trace.tables().files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(files, [r"/d/\xfc", r"/d/\xfd"]);
+}
+
 #[test]
 fn version_2_is_read() {
     let trace = trace_of(NEW.as_bytes());
