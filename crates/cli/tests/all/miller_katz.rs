@@ -39,7 +39,10 @@ fn what_cannot_be_is_refused() {
     refused(&["--figure", "8", "--instances", "0"], "--instances 0: expected 1 to 1000");
     refused(&["--figure", "8", "--application", "mars"], "name = mars: expected bvi, ccm");
     refused(&["--figure", "6", "--policy", "fifo"], "no replacement policy is called `fifo`");
-    refused(&["--figure", "6", "--set", "disks.fer=1 ms"], "unknown key 'disks.fer'");
+    refused(
+        &["--figure", "6", "--set", "disks.fer=1 ms"],
+        "cannot change 'disks.fer': no such key (known here: bandwidth, ",
+    );
     refused(&["--figure", "6", "--set", "disks.far=1"], "disks.far = \"1\": expected a time");
     refused(&["--figure", "6", "--computer", "nowhere.toml"], "nowhere.toml: cannot read");
     refused(&["--figure", "6", "--cache", "1MW,2MW"], "Figure 6 has one size");
