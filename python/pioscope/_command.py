@@ -41,13 +41,14 @@ def record(command: Words, output: str | os.PathLike[str], options: Sequence[str
     """Runs a program, unmodified, and records every I/O call that it makes into the trace `output`.
 
     options are those of `pioscope record`: ["--path", "/data/*"]. A program that fails raises CommandError, as
-    subprocess.run() does; with check=False its trace is opened all the same.
+    subprocess.run() does; with check=False its trace is opened all the same, and CommandError says that there is none: the
+    program was not started, say. A file that was at `output` before is never taken for it.
 
     >>> trace = pioscope.record(["dd", "if=/dev/zero", "of=zeros", "bs=4096", "count=8", "status=none"], "dd.pio")
     >>> trace.job
     'dd if=/dev/zero of=zeros bs=4096 count=8 status=none'
     """
-    _run("record", ["--output", output, *_words(options), "--", *_words(command)], check)
+    _run("record", ["--output", output, *_words(options), "--", *_words(command)], check, output)
     return Trace(output)
 
 
@@ -73,13 +74,13 @@ def apply(
     options: Sequence[str] = (), check: bool = True,
 ) -> Trace | None:
     """Runs an MPI program, unmodified, with its MPI-IO carried out under a strategy: on its files, or on the I/O servers
-    that the file `store` describes. With `record`, also records it, and opens that trace.
+    that the file `store` describes. With `record`, also records it, and opens that trace: check is as of record().
 
     machine is a file that tells the strategy auto what I/O costs; options are further ones of `pioscope apply`.
     """
     named = {"--hints": hints_text(hints) or None, "--record": record, "--machine": machine, "--store": store}
     given = [word for name, value in named.items() if value is not None for word in (name, value)]
-    _run("apply", ["--strategy", strategy, *given, *_words(options), "--", *_words(command)], check)
+    _run("apply", ["--strategy", strategy, *given, *_words(options), "--", *_words(command)], check, record)
     return None if record is None else Trace(record)
 
 
@@ -142,9 +143,13 @@ def _words(command: Words) -> list[str | os.PathLike[str]]:
     return list(command)
 
 
-def _run(verb: str, words: Words, check: bool = True) -> None:
-    """Runs the command. What it and its program say on standard error is passed on line by line: a notebook shows it."""
+def _run(verb: str, words: Words, check: bool = True, trace: str | os.PathLike[str] | None = None) -> None:
+    """Runs the command. What it and its program say on standard error is passed on line by line: a notebook shows it.
+
+    Without check it may fail, if it has written the `trace` that it was to write.
+    """
     command = command_path()
+    before = _identity(trace)
     try:
         process = subprocess.Popen([command, verb, *(os.fspath(word) for word in words)], stderr=subprocess.PIPE)
     except OSError as error:
@@ -161,11 +166,20 @@ def _run(verb: str, words: Words, check: bool = True) -> None:
         raise
     # A process that the program left behind may keep its standard error open for as long as it likes.
     reader.join(timeout=5)
-    if process.returncode != 0 and check:
+    if process.returncode != 0 and (check or (trace is not None and _identity(trace) in (before, None))):
         said = "\n".join(line.removeprefix("pioscope: ") for line in last).strip()
         ended = f"pioscope {verb} ended with exit code {process.returncode}"
         # Of a program that fails silently, nothing but notes of the command is there.
         raise CommandError(f"{said}\n{ended}".lstrip(), process.returncode)
+
+
+def _identity(path: str | os.PathLike[str] | None) -> tuple[int, int, int] | None:
+    """What is another for a file that replaced this one, or that was written anew; None without a file."""
+    try:
+        status = None if path is None else os.stat(path)
+    except OSError:
+        return None
+    return status and (status.st_dev, status.st_ino, status.st_mtime_ns)
 
 
 def _pass_on(lines: IO[bytes], last: deque[str]) -> None:

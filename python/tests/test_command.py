@@ -61,6 +61,17 @@ class Command(InFolder):
         trace, _ = quietly(pioscope.record, command, output="failed.pio", check=False)
         self.assertGreater(len(trace), 5)
 
+    def test_an_earlier_trace_is_not_taken_for_that_of_a_program_that_was_not_started(self):
+        quietly(pioscope.record, [sys.executable, "-c", WRITER, "0"], output="stale.pio")
+        for command, options in ((["no-such-program"], []), (["true"], ["--colour"])):
+            with self.assertRaisesRegex(pioscope.CommandError, "no-such-program|'--colour'"):
+                quietly(pioscope.record, command, output="stale.pio", options=options, check=False)
+        with self.assertRaisesRegex(pioscope.CommandError, "no-such-strategy"):
+            quietly(pioscope.apply, "no-such-strategy", ["true"], record="stale.pio", check=False)
+        with self.assertRaisesRegex(pioscope.CommandError, "no-such-program"):
+            quietly(pioscope.record, ["no-such-program"], output="never.pio", check=False)
+        self.assertGreater(len(pioscope.open("stale.pio")), 5)
+
     def test_errors_are_those_of_the_command(self):
         with self.assertRaisesRegex(pioscope.CommandError, "^nowhere.pio: ") as raised:
             quietly(pioscope.convert, "nowhere.pio", "nowhere.parquet")
