@@ -120,7 +120,8 @@ class Trace:
         self, folder: str | os.PathLike[str], partition_by: str | Sequence[str] = (), rows_per_file: int = 1 << 22
     ) -> None:
         """Writes the events as Parquet files of at most so many rows into a new folder. It gets a folder COLUMN=VALUE for
-        every value of the columns of partition_by, as DuckDB, dask, Spark and Polars read them.
+        every value of the columns of partition_by, as DuckDB, dask, Spark and Polars read them. Columns of partition_by
+        that have no value in any event, as the ranks of a program without MPI, stay columns of the files.
 
         Needs memory for some 65,000 rows of each partition, however long the trace is.
 
@@ -135,11 +136,15 @@ class Trace:
         for name in partition_by:
             if name not in schema.names:
                 raise _native.Error(f"partition_by: no column {name!r}: expected some of {', '.join(schema.names)}")
+            if partition_by.count(name) > 1:
+                raise _native.Error(f"partition_by: {name!r} is there twice: expected each column once")
         rows_per_file = whole("rows_per_file", rows_per_file, 1, U64)
         if os.path.isdir(folder) and os.listdir(folder):
             raise _native.Error(f"{os.fspath(folder)}: is not empty: expected a new folder")
         plain = (batch.cast(_plain_schema()) for batch in self.batches())
-        partitions = pyarrow.schema([schema.field(name) for name in partition_by])
+        # A column of folders that all stand for no value has no type, and pyarrow and dask refuse such folders.
+        without_values = self._without_values(partition_by)
+        partitions = pyarrow.schema([schema.field(name) for name in partition_by if name not in without_values])
         pyarrow.dataset.write_dataset(
             pyarrow.RecordBatchReader.from_batches(schema, plain),
             folder,
@@ -186,9 +191,18 @@ class Trace:
         """
         return self.workload().predict(machine, strategy, hints, cpu_speed, ranks_per_node)
 
+    def _without_values(self, names: Sequence[str]) -> set[str]:
+        """Those of the columns that are null in every event. Looks at no more batches than it takes to find a value of each."""
+        found = set(names)
+        batches = self.batches()
+        while found and (batch := next(batches, None)) is not None:
+            found = {name for name in found if batch.column(name).null_count == batch.num_rows}
+        return found
+
     def _metadata(self) -> dict[str, str]:
         """As the command's Parquet files have it."""
-        return {"pioscope.job": self.job, **{f"pioscope.note.{name}": value for name, value in self.notes.items()}}
+        notes = {f"pioscope.note.{name}": value for name, value in self.notes.items()}
+        return {"pioscope.job": self.job, "pioscope.epoch_ns": str(self._native.epoch_ns), **notes}
 
 
 # Those of a block of a trace.

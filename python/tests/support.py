@@ -13,7 +13,8 @@ COMMAND = os.environ.get("PIOSCOPE", "pioscope")
 
 
 def run(*words):
-    subprocess.run([COMMAND, *map(str, words)], check=True, capture_output=True)
+    """Runs the command, and gives what it prints."""
+    return subprocess.run([COMMAND, *map(str, words)], check=True, capture_output=True).stdout
 
 
 def needs(*packages):

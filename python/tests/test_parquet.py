@@ -7,7 +7,7 @@ import pyarrow.dataset
 import pyarrow.parquet as parquet
 
 import pioscope
-from support import InFolder, needs
+from support import InFolder, needs, run
 
 
 class Parquet(InFolder):
@@ -48,6 +48,36 @@ class Parquet(InFolder):
         self.assertEqual(table.column_names, self.trace.events.column_names)
         self.assertEqual(table.schema.metadata[b"pioscope.job"].decode(), self.trace.job)
 
+    def test_its_files_say_of_the_job_what_the_commands_say(self):
+        run("convert", "run.pio", "-o", "run.parquet")
+        self.trace.to_parquet("told")
+        ours, commands = ({name: text for name, text in parquet.read_schema(file).metadata.items() if b"pioscope" in name}
+                          for file in (next(Path("told").iterdir()), "run.parquet"))
+        self.assertIn(b"pioscope.epoch_ns", ours)
+        self.assertEqual(ours, commands)
+
+    def test_columns_without_values_stay_in_the_files(self):
+        """dask refused folders `rank=__HIVE_DEFAULT_PARTITION__` without any other."""
+        run("record", "-o", "posix.pio", "--", "sh", "-c", "echo > written")
+        trace = pioscope.open("posix.pio")
+        trace.to_parquet("posix", partition_by=["layer", "rank"])
+        self.assertEqual([folder.name for folder in Path("posix").iterdir()], ["layer=posix"])
+        self.assertTrue(list(Path("posix/layer=posix").glob("*.parquet")))
+        table = pyarrow.dataset.dataset("posix", partitioning="hive").to_table()
+        self.assertEqual(self.rows(table), self.rows(trace.events))
+        self.assertEqual(table["rank"].null_count, len(trace))
+        trace.to_parquet("ranks", partition_by="rank")
+        self.assertEqual(pyarrow.dataset.dataset("ranks").to_table().num_rows, len(trace))
+
+    @needs("dask", "pandas")
+    def test_dask_reads_a_program_without_ranks(self):
+        import dask.dataframe
+
+        run("record", "-o", "alone.pio", "--", "sh", "-c", "echo > written")
+        trace = pioscope.open("alone.pio")
+        trace.to_parquet("alone", partition_by=["layer", "rank"])
+        self.assertEqual(len(dask.dataframe.read_parquet("alone")), len(trace))
+
     def test_files_have_no_more_rows_than_told(self):
         self.trace.to_parquet("small", rows_per_file=100)
         sizes = [parquet.read_metadata(file).num_rows for file in Path("small").iterdir()]
@@ -67,6 +97,8 @@ class Parquet(InFolder):
     def test_what_is_wrong_is_named(self):
         with self.assertRaisesRegex(pioscope.Error, "no column 'node': expected some of layer, call"):
             self.trace.to_parquet("by-node", partition_by=["node"])
+        with self.assertRaisesRegex(pioscope.Error, "partition_by: 'layer' is there twice: expected each column once"):
+            self.trace.to_parquet("twice", partition_by=["layer", "layer"])
         os.makedirs("full/of")
         with self.assertRaisesRegex(pioscope.Error, "full: is not empty"):
             self.trace.to_parquet("full")

@@ -69,6 +69,12 @@ impl Trace {
         self.trace.tables().notes.clone()
     }
 
+    /// Start of the job, nanoseconds since 1970.
+    #[getter]
+    fn epoch_ns(&self) -> u64 {
+        self.trace.tables().epoch_ns
+    }
+
     /// Number of events.
     #[getter]
     fn event_count(&self) -> u64 {
