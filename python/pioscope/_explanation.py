@@ -34,7 +34,7 @@ class Explanation:
         return self._native.text()
 
     def __repr__(self) -> str:
-        findings = self.findings
+        findings = [finding for finding in self.findings if finding.is_advised]
         costliest = f", first {findings[0].kind}" if findings else ""
         number = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
         return (f"<pioscope.Explanation of {shortened(self._native.job)!r}: {self._native.event_count:,} events in "
@@ -75,7 +75,8 @@ class Explanation:
     @property
     def findings(self) -> Findings:
         """What costs time, costliest first: what is wrong, what it costs (lost_s, an estimate; None if unknown), what
-        shows it, on which files and ranks, what helps, and what that gains on the machines given to explain()."""
+        shows it, on which files and ranks, what helps, and what that gains on the machines given to explain(). Last come those
+        whose change is predicted to gain nothing there (is_advised is False); without machines there are none."""
         return Findings(self._native.findings())
 
     @property
@@ -152,8 +153,10 @@ class Explanation:
         return _plots.rates(ax, [*rate["start_s"][:1], *ends], amounts, title)
 
     def plot_findings(self, ax: Axes | None = None) -> Axes:
-        """What the findings cost of the run, as bars; those whose cost is not known are left out. Needs matplotlib."""
-        costs = {finding.title: finding.lost_s for finding in self.findings if finding.lost_s is not None}
+        """What the findings cost of the run, as bars; those whose cost is not known, or whose change is not advised, are left
+        out. Needs matplotlib."""
+        advised = (finding for finding in self.findings if finding.is_advised)
+        costs = {finding.title: finding.lost_s for finding in advised if finding.lost_s is not None}
         title = f"What costs time, of {seconds(self.duration_s)}"
         return _plots.bars(ax, costs, title, "estimated cost, s of the run")
 

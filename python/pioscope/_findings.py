@@ -19,6 +19,8 @@ class Finding:
     kind: str
     """Which sort it is of, such as small-writes. The title says it in words."""
     title: str
+    is_advised: bool
+    """False if its change is predicted to gain nothing on any of the machines given to explain()."""
     lost_s: float | None
     """What it costs of the run: an estimate. None if that is not known."""
     gain_s: float | None
@@ -50,19 +52,22 @@ class Finding:
             ("cost", self._price()),
             ("evidence", self.evidence),
             ("place", self.place or None),
-            ("change", self.change),
+            ("change", self._advice()),
             ("gain", None if self.gain_s is None else seconds(self.gain_s)),
         ])
+
+    def _advice(self) -> str:
+        return self.change if self.is_advised else f"not advised, for it is predicted to gain nothing: {self.change}"
 
     def _price(self) -> str:
         return "cost not known" if self.lost_s is None else f"costs {seconds(self.lost_s)}"
 
 
 class Findings(Sequence[Finding]):
-    """The findings of an explanation, costliest first. Libraries that take Arrow take them as the table that they are, too.
+    """The findings of an explanation, costliest first, then those whose change is not advised. Libraries that take Arrow take them as the table that they are, too.
 
     >>> pioscope.workload("ior-hard", {"ranks": 4}).save("hard.pio").explain().findings.table.column_names[:4]
-    ['kind', 'title', 'lost_s', 'gain_s']
+    ['kind', 'title', 'is_advised', 'lost_s']
     """
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
@@ -113,5 +118,5 @@ class Findings(Sequence[Finding]):
     def _repr_html_(self) -> str:
         names = ["finding", "cost", "gain", "place", "change"]
         rows = [[finding.title, finding._price(), "not known" if finding.gain_s is None else seconds(finding.gain_s),
-                 finding.place, finding.change] for finding in self]
+                 finding.place, finding._advice()] for finding in self]
         return html_of_rows("Findings" if rows else "No findings", names, rows)

@@ -9,7 +9,7 @@ import pyarrow
 _TEXTS = {"kind", "title", "evidence", "place", "change", "machine", "simulated", "layer", "operation", "path", "host",
           "program", "function", "library"}
 _LISTS = {"files": pyarrow.string(), "ranks": pyarrow.uint64(), "call_sites": pyarrow.string()}
-_FLAGS = {"physical", "is_whole_host"}
+_FLAGS = {"physical", "is_advised", "is_whole_host"}
 _FRACTIONS = {"imbalance", "io_fraction", "median_io_fraction"}
 TRAFFIC = [f"{level}{name}" for level in ("", "file_system_") for name in
            ("read_calls", "read_bytes", "read_s", "written_calls", "written_bytes", "written_s", "opens")]

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import copy
+import json
 import sys
 import tempfile
 import unittest
@@ -162,6 +163,31 @@ class Module(unittest.TestCase):
         self.assertIn("Predicted on sp-argonne", str(explanation))
         with self.assertRaisesRegex(pioscope.Error, "nowhere"):
             trace.explain(["nowhere"])
+
+    def test_findings_that_are_not_advised_are_those_of_the_command(self):
+        """They were left out, though the text speaks of them and the command's JSON has them."""
+        table = self.folder / "apart.csv"
+        rows = [f"{piece * 0.0011},0.001,MPI_File_write_at,{rank},/d/shared,{(piece * 8 + rank) * 4},4"
+                for piece in range(200) for rank in range(8)]
+        table.write_text("\n".join(["start_s,elapsed_s,call,rank,file,offset,size", *rows]))
+        # Messages take long and requests next to nothing: to work together is a loss.
+        slow = self.folder / "slow.toml"
+        slow.write_text(pioscope.machine("sp-argonne").with_({
+            "messages.send": "50 ms", "messages.receive": "50 ms", "storage.read.request": "0 s",
+            "storage.write.request": "0 s", "calls.read.call": "0 s", "calls.write.call": "0 s",
+        }).to_toml())
+        explanation = pioscope.open(table).explain([slow])
+        findings = explanation.findings
+        self.assertIn("predicted to gain nothing", " ".join(str(explanation).split()))
+        self.assertEqual([(finding.is_advised, finding.gain_s < 0) for finding in findings], [(False, True)])
+        expected = json.loads(run("explain", table, "--machine", slow, "--json"))["findings"]
+        self.assertEqual([(one["kind"], one["is_advised"]) for one in expected],
+                         [(finding.kind, finding.is_advised) for finding in findings])
+        gain, = explanation.gains.to_pylist()
+        self.assertEqual(gain["after_s"], expected[0]["gains"][0]["io_time_after_s"])
+        self.assertIn("0 findings", repr(explanation))
+        self.assertIn("not advised", findings[0]._repr_html_())
+        self.assertTrue(all(finding.is_advised for finding in pioscope.open(table).explain().findings))
 
     def test_a_notebook_shows_the_report_and_its_figures(self):
         explanation = self.trace.explain()

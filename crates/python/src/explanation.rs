@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pio_explain::findings::{Finding, Gain, Kind};
 use pio_explain::{Counted, Traffic};
 use pio_machine::Machine;
-use pio_report::{figure_pages, findings_in_words};
+use pio_report::{Told, figure_pages, findings_in_words, not_advised_in_words};
 use pio_trace::Trace;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -94,13 +94,13 @@ impl Explanation {
         self.found.transfers.write.bandwidth_bytes_per_s()
     }
 
-    /// What costs time, costliest first: a row each.
+    /// What costs time, costliest first, then those whose change gains nothing: a row each.
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let told = findings_in_words(&self.found);
-        let rows = self.found.findings.iter().zip(told).map(|(finding, told)| {
+        let rows = self.all_findings().map(|(is_advised, finding, told)| {
             let row = PyDict::new(py);
             row.set_item("kind", kind_name(finding.kind))?;
             row.set_item("title", told.title)?;
+            row.set_item("is_advised", is_advised)?;
             row.set_item("lost_s", finding.lost_ns.map(|lost_ns| lost_ns / 1e9))?;
             row.set_item("gain_s", most_gained_s(finding))?;
             row.set_item("files", self.files_of(finding))?;
@@ -120,9 +120,8 @@ impl Explanation {
 
     /// What the changes would gain on the machines that were given: a row for every finding and machine.
     fn gains<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let told = findings_in_words(&self.found);
         let mut rows = Vec::new();
-        for (finding, told) in self.found.findings.iter().zip(told) {
+        for (_, finding, told) in self.all_findings() {
             for gain in &finding.gains {
                 let row = PyDict::new(py);
                 row.set_item("title", told.title)?;
@@ -276,6 +275,14 @@ impl Explanation {
 }
 
 impl Explanation {
+    /// The findings in words, and whether their change is advised: those first.
+    fn all_findings(&self) -> impl Iterator<Item = (bool, &Finding, Told)> {
+        let advised = self.found.findings.iter().zip(findings_in_words(&self.found));
+        let dismissed = self.found.not_advised.iter().zip(not_advised_in_words(&self.found));
+        let advised = advised.map(|(finding, told)| (true, finding, told));
+        advised.chain(dismissed.map(|(finding, told)| (false, finding, told)))
+    }
+
     /// Those that took most first.
     fn files_of(&self, finding: &Finding) -> Vec<&str> {
         finding.files.iter().filter_map(|file| self.found.path(file.id)).collect()
