@@ -21,6 +21,7 @@ mod marks;
 mod members;
 mod memory;
 mod merge;
+mod names;
 mod placements;
 mod plumbing;
 mod preload;

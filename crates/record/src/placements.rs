@@ -8,6 +8,7 @@ use std::fs;
 
 use pio_trace::{FileId, FileSystem, FileSystemId, Placement, Tables};
 
+use crate::names::text_of;
 use crate::{members, stripes};
 
 /// Where a file was when it was first opened.
@@ -92,7 +93,8 @@ struct Mounts(Vec<Mount>);
 
 impl Mounts {
     fn read() -> Mounts {
-        Mounts::of(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default())
+        // Mount points are as paths of files: with bytes that need not be UTF-8.
+        Mounts::of(&text_of(&fs::read("/proc/self/mountinfo").unwrap_or_default()))
     }
 
     /// A line is `36 35 98:0 /root /point options … - kind source options` (proc(5)).
@@ -167,7 +169,7 @@ fn unescaped(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    text_of(&bytes)
 }
 
 #[cfg(test)]

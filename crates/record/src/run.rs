@@ -20,6 +20,7 @@ use crate::collect::{Settings, Summary, collect_from};
 use crate::error::Error;
 use crate::live::{Look, Watch};
 use crate::members::{self, Account};
+use crate::names::text_of;
 use crate::preload::{can_be_preloaded, preload_folder};
 use crate::program::Program;
 use crate::python;
@@ -114,7 +115,7 @@ pub fn run_told<Told>(options: &Options, collecting: impl FnOnce() -> Told) -> R
             return Err(error);
         }
     };
-    let job = options.command.iter().map(|a| a.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let job = options.command.iter().map(|word| text_of(word.as_bytes())).collect::<Vec<_>>().join(" ");
     let told = collecting();
     let summary =
         collect_from(&folders, &options.output, &job, &options.settings).map_err(|error| Error::Collect {

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use pio_trace::{Flags, Layer};
 
+use crate::names::text_of;
+
 /// Where the recorder's own records begin; below are the numbers of [`pio_trace::Call`].
 pub(crate) const ADOPT: u16 = 0xf001;
 /// A piece of the description of a datatype.
@@ -488,7 +490,7 @@ impl Record {
             false => (payload, usize::try_from(self.size).ok()?),
         };
         let text = text.get(..length)?;
-        (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
+        (!text.is_empty()).then(|| text_of(text))
     }
 
     /// The call site of an open: the id is in the place of the result, and the line follows the path.
@@ -562,7 +564,7 @@ fn printable(bytes: &[u8]) -> String {
 
 fn command(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
-    String::from_utf8_lossy(bytes).replace('\0', " ")
+    text_of(bytes).replace('\0', " ")
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use pio_trace::{Reason, Unseen};
 
 use crate::members::{self, Account, Moved};
+use crate::names::{text_of, text_of_path};
 use crate::program::Program;
 
 /// What one process did while it ran one unseen program.
@@ -44,7 +45,7 @@ pub(crate) fn is_noted(folders: &[PathBuf], pid: u32) -> bool {
 /// Notes that the job's own command cannot be seen, right after its start.
 pub(crate) fn note_start(folder: &Path, pid: u32, program: &Program) -> io::Result<()> {
     let Some(reason) = program.unseen else { return Ok(()) };
-    let path = program.path.to_string_lossy().replace('\n', "?");
+    let path = text_of_path(&program.path).replace('\n', "?");
     let mut file = OpenOptions::new()
         .append(true)
         .create(true)
@@ -87,7 +88,7 @@ pub(crate) fn unseen(folders: &[PathBuf], became: impl Fn(u32, u64) -> bool) -> 
             let mut text = Vec::new();
             // Small by nature; whatever else lies there is not read whole.
             File::open(&path)?.take(1 << 20).read_to_end(&mut text)?;
-            for run in runs(&String::from_utf8_lossy(&text)) {
+            for run in runs(&text_of(&text)) {
                 add(&mut programs, run, pid.filter(|_| is_here), &became);
             }
         }

@@ -387,6 +387,18 @@ fn handlers_with_little_stack_are_recorded() {
     assert_eq!(counts(&job.on("/file")), [("open", 2), ("close", 2), ("read", 2), ("dup", 1)]);
 }
 
+/// They had all been one file.
+#[test]
+fn files_whose_names_are_not_utf_8_stay_apart() {
+    let job =
+        shell(r#"for end in '\376' '\377'; do name=$(printf "end-$end"); echo a >"$name"; rm "$name"; done"#);
+    let files = job.trace.tables().files.iter().map(|file| file.path.rsplit('/').next().unwrap_or_default());
+    let mut ours: Vec<_> = files.filter(|name| name.starts_with("end-")).collect();
+    ours.sort_unstable();
+    assert_eq!(ours, [r"end-\xfe", r"end-\xff"]);
+    assert_eq!((job.bytes(r"/end-\xfe", Op::Write), job.bytes(r"/end-\xff", Op::Write)), (2, 2));
+}
+
 #[test]
 fn a_lack_of_descriptors_passes() {
     const WRITES: u64 = 40_000;
