@@ -12,7 +12,8 @@ static bool starts_with(const char *text, const char *prefix) {
 }
 
 bool pio_is_foreign_path(const char *path) {
-    if (starts_with(path, "/proc/") || starts_with(path, "/sys/") ||
+    /* What memfd_create makes lies in no folder. */
+    if (starts_with(path, "/proc/") || starts_with(path, "/sys/") || starts_with(path, "/memfd:") ||
         (starts_with(path, "/dev/") && !starts_with(path, IN_MEMORY)))
         return true;
     size_t length = strlen(pio_spool_folder);

@@ -10,7 +10,7 @@
  * collector tells by what was done with them (src/memory.rs). */
 #define IN_MEMORY "/dev/shm/"
 
-/* Not the job's files: the kernel's, devices, and our own spools. */
+/* Not the job's files: the kernel's, devices, memory without a name in a folder, and our own spools. */
 bool pio_is_foreign_path(const char *path);
 
 /* Whether the user wants to see this file (src/filter.rs says how the rules are meant). */

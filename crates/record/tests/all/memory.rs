@@ -46,6 +46,8 @@ fn files_in_memory_are_recorded_and_shared_memory_is_not() {
     let mut files = files_in_memory(&job);
     files.sort_unstable();
     assert_eq!(files, [place, &data, &missing]);
+    let tables = job.trace.tables();
+    assert_eq!(files_in_memory(&job).len(), tables.files.len(), "memory without a name is none: {tables:?}");
     assert_eq!(
         counts(&job.on("/data")),
         [

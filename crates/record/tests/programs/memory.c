@@ -1,4 +1,5 @@
 /* Files in /dev/shm, and memory that processes share there: FOLDER of the one, NAME of the other. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,6 +51,12 @@ int main(int count, char **arguments) {
     map(second, 65536);
     MUST(close(second) == 0 && close(fd) == 0);
     MUST(access("/dev/shm/pioscope_is_not_there", F_OK) != 0);
+
+    /* In no folder at all. */
+    fd = memfd_create("scratch", 0);
+    MUST(fd >= 0 && write(fd, data, 4096) == 4096 && ftruncate(fd, 65536) == 0 && pread(fd, data, 100, 0) == 100);
+    map(fd, 65536);
+    MUST(close(fd) == 0);
 
     /* The program's. */
     MUST(mkdir(folder, 0700) == 0);
