@@ -86,13 +86,10 @@ impl Selection {
             true => std::env::current_dir().context("cannot find the current folder")?,
             false => PathBuf::new(),
         };
-        let rule = |keeps: bool, pattern: &String| PathRule {
-            keeps,
-            pattern: pio_record::absolute(pattern, &folder),
-        };
-        let not = self.not_path.iter().map(|pattern| rule(false, pattern));
+        let not = self.not_path.iter().flat_map(|pattern| PathRule::of(false, pattern, &folder));
+        let only = self.path.iter().flat_map(|pattern| PathRule::of(true, pattern, &folder));
         Ok(Filter {
-            paths: not.chain(self.path.iter().map(|pattern| rule(true, pattern))).collect(),
+            paths: not.chain(only).collect(),
             ranks: self.ranks.into_iter().map(|Ranks(ranks)| ranks).collect(),
             layers: self.layer,
             least_bytes: self.at_least.unwrap_or(0),

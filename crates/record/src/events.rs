@@ -20,6 +20,7 @@ use crate::layouts::Known;
 use crate::marks::MarkNames;
 use crate::memory::Memory;
 use crate::merge::Merge;
+use crate::names::Folders;
 use crate::rates::SmallRequests;
 use crate::spool::{COLD, NO_OFFSET, Record, TRUNCATE};
 use crate::survey::Survey;
@@ -287,13 +288,15 @@ impl Names {
         let mut paths = HashMap::new();
         let mut shared = HashSet::new();
         let mut bytes = 0;
+        let mut folders = Folders::default();
         for member in members {
             for (id, path) in std::mem::take(&mut member.survey.names) {
                 if memory.is_shared(&path) {
                     shared.insert(id);
                 } else if bytes + path.len() <= MOST_NAME_BYTES && !paths.contains_key(&id) {
                     bytes += path.len();
-                    paths.insert(id, path);
+                    // A file is opened and asked for by one name.
+                    paths.insert(id, folders.resolve(&path));
                 }
             }
         }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::path::{Component, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use pio_trace::{Event, Layer, Op, Tables};
 
 use crate::error::Error;
+use crate::names;
 
 /// The recorder in the job has room for so many bytes of rules (`pio_path_rules` in `c/pio_process.h`).
 const MOST_PATH_BYTES: usize = 16383;
@@ -33,6 +34,16 @@ pub struct PathRule {
     pub keeps: bool,
     /// `*` stands for any characters, `/` among them, `?` for one.
     pub pattern: String,
+}
+
+impl PathRule {
+    /// The rules of a pattern that is meant from this folder on: it itself, and, if it leads through symbolic links, what it leads to.
+    /// Files that are opened are known by that name alone.
+    pub fn of(keeps: bool, pattern: &str, folder: &Path) -> Vec<PathRule> {
+        let pattern = absolute(pattern, folder);
+        let resolved = resolved_pattern(&pattern).filter(|resolved| *resolved != pattern);
+        [Some(pattern), resolved].into_iter().flatten().map(|pattern| PathRule { keeps, pattern }).collect()
+    }
 }
 
 impl Filter {
@@ -117,7 +128,7 @@ impl FromStr for Ranks {
 }
 
 /// An absolute pattern: a relative one is meant from this folder on. Without `.` and `..`, as no file's path has them.
-pub fn absolute(pattern: &str, folder: &std::path::Path) -> String {
+fn absolute(pattern: &str, folder: &Path) -> String {
     match pattern.as_bytes().first() {
         Some(b'*') => pattern.to_owned(),
         _ => {
@@ -132,6 +143,18 @@ pub fn absolute(pattern: &str, folder: &std::path::Path) -> String {
             path.display().to_string()
         }
     }
+}
+
+/// An absolute pattern with the folders before its first `*` or `?` as they are without symbolic links.
+fn resolved_pattern(pattern: &str) -> Option<String> {
+    let folder = match pattern.find(['*', '?']) {
+        Some(first) => pattern[..first].rfind('/')?,
+        None => pattern.len(),
+    };
+    let (folder, rest) = pattern.split_at(folder);
+    let found = names::text_of_path(&names::resolved(Path::new(folder)));
+    // A rule is a line, in which `?` stands for any character.
+    Some(format!("{}{rest}", found.trim_end_matches('/').replace('\n', "?")))
 }
 
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
@@ -178,6 +201,27 @@ mod tests {
         ] {
             assert_eq!(matches(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} on {text}");
         }
+    }
+
+    #[test]
+    fn patterns_lead_through_symbolic_links() {
+        let place = tempfile::tempdir().expect("a folder");
+        let place = place.path().canonicalize().expect("a folder");
+        std::fs::create_dir_all(place.join("real/deep")).expect("folders");
+        std::os::unix::fs::symlink("real", place.join("link")).expect("a link");
+        let patterns = |pattern: &str| {
+            let rules = PathRule::of(true, pattern, &place);
+            let short = |rule: PathRule| rule.pattern.replace(&*place.to_string_lossy(), "");
+            rules.into_iter().map(short).collect::<Vec<_>>()
+        };
+        assert_eq!(patterns("link/*"), ["/link/*", "/real/*"]);
+        assert_eq!(patterns("./link/d?ep/x"), ["/link/d?ep/x", "/real/d?ep/x"]);
+        assert_eq!(patterns("link/deep"), ["/link/deep", "/real/deep"]);
+        assert_eq!(patterns("link/new/file"), ["/link/new/file", "/real/new/file"]);
+        for alone in ["real/*", "link*", "*"] {
+            assert_eq!(patterns(alone).len(), 1, "{alone}");
+        }
+        assert_eq!(PathRule::of(true, "/*", Path::new("/nowhere")).len(), 1);
     }
 
     #[test]

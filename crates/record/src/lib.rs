@@ -42,7 +42,7 @@ mod whole_file;
 
 pub use collect::{Settings, Summary, collect, collect_with};
 pub use error::Error;
-pub use filter::{Filter, PathRule, Ranks, absolute};
+pub use filter::{Filter, PathRule, Ranks};
 pub use live::{Counts, Look, Watch};
 pub use preload::{can_be_preloaded, preload_folder};
 pub use program::{cannot_see, check};

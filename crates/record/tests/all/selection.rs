@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use crate::common::{self, Job, command, compile, folder, record_in};
 use pio_record::{Error, Filter, Look, Options, PathRule, Settings, run};
-use pio_trace::{Calls, Layer, Losses, Op};
+use pio_trace::{Call, Calls, Layer, Losses, Op};
 
 fn patterns(pattern: &str, accesses: u64, change: impl FnOnce(&mut Options)) -> Job {
     let folder = folder();
@@ -48,6 +48,29 @@ fn calls_on_names_are_chosen_by_their_paths() {
     assert!(job.outcome.status.success(), "{:?}", job.outcome);
     let events: Vec<_> = job.events.iter().collect();
     assert_eq!(common::counts(&events), [("mkdir", 1), ("rmdir", 1)]);
+}
+
+/// Opened files have the name that the kernel knows, and calls on names the one that they give: a pattern with a link in it
+/// matched the latter alone, and one file was two.
+#[test]
+fn a_folder_behind_a_link_is_chosen_by_its_link() {
+    let folder = folder();
+    let work = folder.path().canonicalize().expect("a folder");
+    std::fs::create_dir(work.join("real")).expect("a folder");
+    std::os::unix::fs::symlink("real", work.join("link")).expect("a link");
+    let script = "echo words >link/file; cat link/file; echo >other; chmod 600 link/file; rm link/file";
+    let script = format!("cd {}; {script}", work.display());
+    let rules = PathRule::of(true, "link/*", &work);
+    let job = record_in(folder, command(&["sh", "-c", &script]), |options| {
+        options.settings.filter.paths.extend(rules);
+    });
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let file = work.join("real/file").display().to_string();
+    let files: Vec<_> = job.trace.tables().files.iter().map(|file| &file.path).collect();
+    assert_eq!(files, [&file]);
+    assert_eq!((job.bytes("/file", Op::Write), job.bytes("/file", Op::Read)), (6, 6));
+    let is_named = |call: Call| job.events.iter().any(|event| event.call == call && event.handle.is_none());
+    assert!(is_named(Call::Chmod) && is_named(Call::Unlink));
 }
 
 #[test]
