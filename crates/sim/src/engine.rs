@@ -504,6 +504,7 @@ impl<'a> Engine<'a> {
         let sum: u128 = io_times.iter().map(|time| u128::from(*time)).sum();
         let unreplayed: u128 =
             self.workload.unreplayed.iter().map(|time| u128::from(time.picoseconds())).sum();
+        let moves = &self.workload.unreplayed_moves;
         Prediction {
             workload: self.workload.name.clone(),
             machine: self.machine.name.clone(),
@@ -515,9 +516,9 @@ impl<'a> Engine<'a> {
             io_time_mean: Duration::from_picoseconds((sum / u128::from(ranks)) as u64),
             unreplayed_mean: Duration::from_picoseconds((unreplayed / u128::from(ranks)) as u64),
             io_time_max: Duration::from_picoseconds(io_times.iter().copied().max().unwrap_or(0)),
-            moving: self.tally.moving(),
-            bytes_read: self.tally.bytes_read,
-            bytes_written: self.tally.bytes_written,
+            moving: self.tally.moving().saturating_add(moves.time),
+            bytes_read: self.tally.bytes_read.saturating_add(moves.bytes_read),
+            bytes_written: self.tally.bytes_written.saturating_add(moves.bytes_written),
             operations: self.tally.totals.into_values().collect(),
             calls: self.tally.calls,
             sizes: self.tally.sizes,

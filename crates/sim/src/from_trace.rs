@@ -14,7 +14,7 @@
 //! other calls included, without the part in which the process waited for a processor: where it runs next, that may take
 //! longer or shorter. A trace that knows no think times was computing all the time.
 //!
-//! I/O calls that are not replayed count as such with the time that they took. Those that name a file, and that some machines
+//! I/O calls that are not replayed count as such with the time that they took, and with the bytes that they moved. Those that name a file, and that some machines
 //! know (`stat`, `unlink`), are noted beside, with what the process did before them.
 //!
 //! Where all ranks came to a collective call within a small part of the time that each had been busy with other
@@ -30,7 +30,7 @@ use pio_trace::{
 };
 
 use crate::error::SimError;
-use crate::workload::{Named, Naming, Open, Step, What, Workload};
+use crate::workload::{Moves, Named, Naming, Open, Step, What, Workload};
 
 impl Workload {
     /// The workload that a trace recorded.
@@ -206,6 +206,8 @@ struct Reader<'t> {
     together: Vec<Vec<Arrival>>,
     /// The time that I/O calls of each rank cover: all, and those that are replayed with what they cause.
     covered: Vec<[Covered; 2]>,
+    /// The same of reads and writes, all ranks together.
+    moving: [Covered; 2],
     /// Its last MPI-IO call: when it ended, and its number. What it caused lies before, and has the number.
     last_mpi: Vec<(u64, u64)>,
     /// Handles that MPI-IO calls opened for themselves.
@@ -257,6 +259,7 @@ impl<'t> Reader<'t> {
             modes: survey.modes.clone(),
             stretches: Vec::new(),
             unreplayed: Vec::new(),
+            unreplayed_moves: Moves::default(),
             named: vec![Vec::new(); count],
             untold_waits: Duration::ZERO,
             hints: hints_of(tables, &handles),
@@ -280,6 +283,7 @@ impl<'t> Reader<'t> {
             without_processor: vec![WithoutProcessor::default(); count],
             together,
             covered: vec![[Covered::default(); 2]; count],
+            moving: [Covered::default(); 2],
             last_mpi,
             inner,
         }
@@ -308,6 +312,7 @@ impl<'t> Reader<'t> {
                 replayed.add(event);
             }
         }
+        self.add_move(event, is_inside || is_caused || what.is_some());
         self.without_processor[rank].add(event, is_inside, what.is_some());
         if is_inside {
             return;
@@ -345,6 +350,24 @@ impl<'t> Reader<'t> {
         });
         self.last_end_ns[rank] = self.last_end_ns[rank].max(event.end_ns());
         self.last_noted[rank] = (self.last_end_ns[rank], 0);
+    }
+
+    /// Takes note of a read or write. Of libraries above MPI-IO, the calls that they make count.
+    fn add_move(&mut self, event: &Event, is_replayed: bool) {
+        let is_of_files = matches!(event.layer(), Layer::MpiIo | Layer::Posix | Layer::Stdio);
+        let bytes = event.transferred();
+        if !is_of_files || !matches!(event.op(), Op::Read | Op::Write) || (bytes == 0 && !is_replayed) {
+            return;
+        }
+        let [all, replayed] = &mut self.moving;
+        all.add(event);
+        if is_replayed {
+            replayed.add(event);
+            return;
+        }
+        let moves = &mut self.workload.unreplayed_moves;
+        let sum = if event.op() == Op::Read { &mut moves.bytes_read } else { &mut moves.bytes_written };
+        *sum = sum.saturating_add(bytes);
     }
 
     /// Whether a call is MPI_Init's own. It is the first operation of a process of MPI, and no event itself.
@@ -450,6 +473,7 @@ impl<'t> Reader<'t> {
     fn add_unreplayed(&mut self) {
         let unreplayed_ns = |[all, replayed]: &[Covered; 2]| all.sum_ns.saturating_sub(replayed.sum_ns);
         self.workload.unreplayed = self.covered.iter().map(|covered| time(unreplayed_ns(covered))).collect();
+        self.workload.unreplayed_moves.time = time(unreplayed_ns(&self.moving));
     }
 
     /// How long ranks used a processor between calls before they gave it away, in the mean. In each call they may have slept
@@ -768,6 +792,48 @@ mod tests {
         let named =
             workload.named[0].iter().map(|named| (named.before, named.call, named.think, named.elapsed));
         assert_eq!(named.collect::<Vec<_>>(), [(1, Call::Unlink, time(90), time(7))]);
+    }
+
+    /// Bandwidth is bytes over time: both or none of a call have to count.
+    #[test]
+    fn what_c_streams_move_counts_with_their_time() {
+        let tables = || Tables {
+            processes: vec![process(10_000)],
+            files: vec![File { path: "/f".into() }],
+            handles: vec![Handle { file: FileId(0), process: ProcessId(0), ranks: 1, collective: 0 }],
+            ..Tables::default()
+        };
+        let event = |call, start_ns, elapsed_ns, result| Event {
+            handle: Some(HandleId(0)),
+            elapsed_ns,
+            result,
+            target: Target::Extent { offset: 0 },
+            ..Event::new(call, ProcessId(0), start_ns)
+        };
+        let streams = [
+            event(Call::Fopen, 10, 10, 0),
+            event(Call::Fwrite, 100, 2_000, 4_000),
+            event(Call::Fread, 2_500, 400, 1_000),
+            event(Call::Fread, 3_000, 500, -5),
+        ];
+        let machine = pio_machine::Machine::built_in("sp-argonne").unwrap();
+        let predict = |workload: &Workload| {
+            let (strategy, hints, options) =
+                (pio_plan::Strategy::Independent, Hints::default(), crate::Options::default());
+            crate::simulate(&machine, workload, strategy, &hints, &options, None, &mut |_| ()).unwrap()
+        };
+        let alone = workload_of(tables(), &streams);
+        let expected = Moves { bytes_read: 1_000, bytes_written: 4_000, time: time(2_400) };
+        assert_eq!(alone.unreplayed_moves, expected);
+        let found = predict(&alone);
+        assert_eq!((found.bytes_read, found.bytes_written, found.moving), (1_000, 4_000, time(2_400)));
+        // Beside a call that is simulated, what the simulation says of it counts.
+        let write = event(Call::Pwrite, 4_000, 1_000, 5_000);
+        let both = workload_of(tables(), &[&streams[..], std::slice::from_ref(&write)].concat());
+        assert_eq!(both.unreplayed_moves, expected);
+        let (found, of_write) = (predict(&both), predict(&workload_of(tables(), &[write])));
+        assert_eq!((found.bytes_read, found.bytes_written), (1_000, 9_000));
+        assert_eq!(found.moving, of_write.moving.saturating_add(time(2_400)));
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub struct Prediction {
     pub io_time_max: Duration,
     /// Of the mean, what calls take that are not replayed: as long as where they were recorded.
     pub unreplayed_mean: Duration,
-    /// Time with a read or write of the program under way on any rank.
+    /// Time with a read or write of the program under way on any rank. Those that are not replayed take as long as where they
+    /// were recorded.
     pub moving: Duration,
     /// Bytes that the program read.
     pub bytes_read: u64,

@@ -24,5 +24,5 @@ pub use collapse::{Collapse, collapse};
 pub use entry::Entry;
 pub use names::{Named, Naming};
 pub use parameter::{Kind, Parameter, Values};
-pub use steps::{Open, Step, What, Workload};
+pub use steps::{Moves, Open, Step, What, Workload};
 pub use trace_file::write_trace;

@@ -40,6 +40,8 @@ pub struct Workload {
     /// The time of each rank's I/O calls that are no steps (those that only name files, C streams, the work of libraries above
     /// MPI-IO), as it was where they were recorded; empty if there are none.
     pub unreplayed: Vec<Duration>,
+    /// What those of them that read or write moved, all ranks together.
+    pub unreplayed_moves: Moves,
     /// Those of them that only name a file and that some machines know, in the order in which each rank made them; empty if
     /// there are none.
     pub named: Vec<Vec<Named>>,
@@ -50,6 +52,17 @@ pub struct Workload {
     pub hints: BTreeMap<u64, Hints>,
     /// The hints of the file that `ROMIO_HINTS` names: what the program and whoever carries out its MPI-IO leave open.
     pub site_hints: Hints,
+}
+
+/// What reads and writes moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moves {
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Time with one of them under way on any rank, and no read or write that is a step.
+    pub time: Duration,
 }
 
 /// One open of one file by one rank.
