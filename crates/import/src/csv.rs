@@ -23,9 +23,9 @@ use std::path::Path;
 use crate::builder::Builder;
 use crate::error::ImportError;
 use crate::lines::seconds_ns;
-use crate::names;
 use crate::sort::Access;
 use pio_trace::Flags;
+use pio_trace::names;
 use pio_trace::{Call, Op};
 use pio_trace::{FileId, HandleId, ProcessId};
 

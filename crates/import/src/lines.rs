@@ -5,7 +5,7 @@ use std::io::{BufRead, Read};
 use std::path::Path;
 
 use crate::error::ImportError;
-use crate::names;
+use pio_trace::names;
 
 /// Longer lines are no tool's: what is beyond is passed over.
 pub(super) const MOST_LINE_BYTES: u64 = 1 << 20;

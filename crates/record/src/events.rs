@@ -20,7 +20,7 @@ use crate::layouts::Known;
 use crate::marks::MarkNames;
 use crate::memory::Memory;
 use crate::merge::Merge;
-use crate::names::Folders;
+use crate::paths::Folders;
 use crate::rates::SmallRequests;
 use crate::spool::{COLD, NO_OFFSET, Record, TRUNCATE};
 use crate::survey::Survey;

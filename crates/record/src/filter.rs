@@ -8,7 +8,7 @@ use std::str::FromStr;
 use pio_trace::{Event, Layer, Op, Tables};
 
 use crate::error::Error;
-use crate::names;
+use crate::paths;
 
 /// The recorder in the job has room for so many bytes of rules (`pio_path_rules` in `c/pio_process.h`).
 const MOST_PATH_BYTES: usize = 16383;
@@ -152,7 +152,7 @@ fn resolved_pattern(pattern: &str) -> Option<String> {
         None => pattern.len(),
     };
     let (folder, rest) = pattern.split_at(folder);
-    let found = names::text_of_path(&names::resolved(Path::new(folder)));
+    let found = paths::text_of(&paths::resolved(Path::new(folder)));
     // A rule is a line, in which `?` stands for any character.
     Some(format!("{}{rest}", found.trim_end_matches('/').replace('\n', "?")))
 }

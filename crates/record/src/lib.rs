@@ -21,7 +21,7 @@ mod marks;
 mod members;
 mod memory;
 mod merge;
-mod names;
+mod paths;
 mod placements;
 mod plumbing;
 mod preload;

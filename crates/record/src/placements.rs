@@ -6,9 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 
-use pio_trace::{FileId, FileSystem, FileSystemId, Placement, Tables};
+use pio_trace::{FileId, FileSystem, FileSystemId, Placement, Tables, names};
 
-use crate::names::text_of;
 use crate::{members, stripes};
 
 /// Where a file was when it was first opened.
@@ -94,7 +93,7 @@ struct Mounts(Vec<Mount>);
 impl Mounts {
     fn read() -> Mounts {
         // Mount points are as paths of files: with bytes that need not be UTF-8.
-        Mounts::of(&text_of(&fs::read("/proc/self/mountinfo").unwrap_or_default()))
+        Mounts::of(&names::of_bytes(&fs::read("/proc/self/mountinfo").unwrap_or_default()))
     }
 
     /// A line is `36 35 98:0 /root /point options … - kind source options` (proc(5)).
@@ -169,7 +168,7 @@ fn unescaped(text: &str) -> String {
             }
         }
     }
-    text_of(&bytes)
+    names::of_bytes(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pio_trace::names;
 use tempfile::TempDir;
 
 use crate::POSIX_LIBRARY;
@@ -20,7 +21,6 @@ use crate::collect::{Settings, Summary, collect_from};
 use crate::error::Error;
 use crate::live::{Look, Watch};
 use crate::members::{self, Account};
-use crate::names::text_of;
 use crate::preload::{can_be_preloaded, preload_folder};
 use crate::program::Program;
 use crate::python;
@@ -115,7 +115,8 @@ pub fn run_told<Told>(options: &Options, collecting: impl FnOnce() -> Told) -> R
             return Err(error);
         }
     };
-    let job = options.command.iter().map(|word| text_of(word.as_bytes())).collect::<Vec<_>>().join(" ");
+    let job =
+        options.command.iter().map(|word| names::of_bytes(word.as_bytes())).collect::<Vec<_>>().join(" ");
     let told = collecting();
     let summary =
         collect_from(&folders, &options.output, &job, &options.settings).map_err(|error| Error::Collect {

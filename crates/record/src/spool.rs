@@ -9,9 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use pio_trace::{Flags, Layer};
-
-use crate::names::text_of;
+use pio_trace::{Flags, Layer, names};
 
 /// Where the recorder's own records begin; below are the numbers of [`pio_trace::Call`].
 pub(crate) const ADOPT: u16 = 0xf001;
@@ -490,7 +488,7 @@ impl Record {
             false => (payload, usize::try_from(self.size).ok()?),
         };
         let text = text.get(..length)?;
-        (!text.is_empty()).then(|| text_of(text))
+        (!text.is_empty()).then(|| names::of_bytes(text).into_owned())
     }
 
     /// The call site of an open: the id is in the place of the result, and the line follows the path.
@@ -564,7 +562,7 @@ fn printable(bytes: &[u8]) -> String {
 
 fn command(bytes: &[u8]) -> String {
     let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
-    text_of(bytes).replace('\0', " ")
+    names::of_bytes(bytes).replace('\0', " ")
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -14,10 +14,10 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use pio_trace::{Reason, Unseen};
+use pio_trace::{Reason, Unseen, names};
 
 use crate::members::{self, Account, Moved};
-use crate::names::{text_of, text_of_path};
+use crate::paths::text_of;
 use crate::program::Program;
 
 /// What one process did while it ran one unseen program.
@@ -45,7 +45,7 @@ pub(crate) fn is_noted(folders: &[PathBuf], pid: u32) -> bool {
 /// Notes that the job's own command cannot be seen, right after its start.
 pub(crate) fn note_start(folder: &Path, pid: u32, program: &Program) -> io::Result<()> {
     let Some(reason) = program.unseen else { return Ok(()) };
-    let path = text_of_path(&program.path).replace('\n', "?");
+    let path = text_of(&program.path).replace('\n', "?");
     let mut file = OpenOptions::new()
         .append(true)
         .create(true)
@@ -88,7 +88,7 @@ pub(crate) fn unseen(folders: &[PathBuf], became: impl Fn(u32, u64) -> bool) -> 
             let mut text = Vec::new();
             // Small by nature; whatever else lies there is not read whole.
             File::open(&path)?.take(1 << 20).read_to_end(&mut text)?;
-            for run in runs(&text_of(&text)) {
+            for run in runs(&names::of_bytes(&text)) {
                 add(&mut programs, run, pid.filter(|_| is_here), &became);
             }
         }

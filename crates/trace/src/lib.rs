@@ -20,6 +20,7 @@ mod index;
 mod jobs;
 mod large_requests;
 mod losses;
+pub mod names;
 mod page_faults;
 mod processor_waits;
 mod reader;

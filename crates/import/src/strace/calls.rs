@@ -10,7 +10,7 @@ use super::line::{self, Line, Syscall, What};
 use super::tasks::{Task, Tasks};
 use crate::builder::Builder;
 use crate::error::ImportError;
-use crate::names;
+use crate::paths;
 use crate::sort::Access;
 use pio_trace::Flags;
 use pio_trace::{Call, Op};
@@ -732,8 +732,8 @@ impl Reading {
         let link = self.path(made, path, folder)?;
         let target = line::unquoted(made.call.argument(0));
         let other = target.map(|target| match link.rsplit_once('/').filter(|_| !target.starts_with('/')) {
-            Some((beside, _)) => names::normal(&format!("{beside}/{target}")),
-            None => names::normal(&target),
+            Some((beside, _)) => paths::normal(&format!("{beside}/{target}")),
+            None => paths::normal(&target),
         });
         let other = other.and_then(|path| self.builder.name(&path));
         Some((call, Done { other, ..done }))
@@ -770,7 +770,7 @@ impl Reading {
     fn path(&mut self, made: &Made, argument: usize, folder: Option<usize>) -> Option<String> {
         let name = line::unquoted(made.call.argument(argument))?;
         if name.starts_with('/') {
-            return Some(names::normal(&name));
+            return Some(paths::normal(&name));
         }
         let folder = folder.map(|argument| made.call.argument(argument));
         let base = match folder {
@@ -778,8 +778,8 @@ impl Reading {
             _ => self.tasks.folders.get(made.owner)?.clone(),
         };
         Some(match base {
-            Some(base) => names::normal(&format!("{base}/{name}")),
-            None => names::normal(&name),
+            Some(base) => paths::normal(&format!("{base}/{name}")),
+            None => paths::normal(&name),
         })
     }
 

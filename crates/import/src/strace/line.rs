@@ -5,7 +5,7 @@
 //! the same escapes.
 
 use crate::lines::seconds_ns;
-use crate::names;
+use pio_trace::names;
 
 /// What a line says.
 #[derive(Debug, PartialEq)]
