@@ -24,7 +24,7 @@ static struct folder {
 } folders[MOST_FOLDERS];
 static int folder_count;
 static const char *control;    /* the folder of our own files */
-static struct timespec began; /* files that changed before are not the job's own */
+static struct timespec began; /* what is not younger is not the job's own */
 
 /* Where programs leave what is not meant to last: one after the other, the last is empty. */
 static const char *places = "";
@@ -39,8 +39,8 @@ static void add_folder(char *original, char *copy) {
     folders[at] = (struct folder){original, copy, length, strlen(copy)};
 }
 
-/* PIOSCOPE_SCRATCH: the folder for our own files, the second from which on files are the job's, the places for temporary files
- * and an empty line, then each folder and its copy, a line each. */
+/* PIOSCOPE_SCRATCH: the folder for our own files, the time (seconds and, behind a dot, nanoseconds) after which files are the
+ * job's, the places for temporary files and an empty line, then each folder and its copy, a line each. */
 __attribute__((constructor)) static void begin(void) {
     const char *told = getenv("PIOSCOPE_SCRATCH");
     char *lines = told == NULL ? NULL : strdup(told); /* it lasts as long as the process */
@@ -48,7 +48,9 @@ __attribute__((constructor)) static void begin(void) {
     if (first == NULL || second == NULL)
         return;
     control = first;
-    began.tv_sec = atoll(second);
+    char *nanoseconds;
+    began.tv_sec = strtoll(second, &nanoseconds, 10);
+    began.tv_nsec = *nanoseconds == '.' ? strtol(nanoseconds + 1, NULL, 10) : 0;
     places = rest == NULL ? "" : rest;
     for (char *place = strsep(&rest, "\n"); place != NULL && *place != 0;)
         place = strsep(&rest, "\n");
@@ -164,28 +166,65 @@ static void note(const char *file, const char *path) {
     }
 }
 
-/* Where a name outside the copies may be changed: at system places, but for files that others left there. */
-static bool is_free(const char *path) {
+/* What `path` is, from the open file `folder` on. Kernels before 4.11 have no statx, and sandboxes refuse it. */
+static bool look(int folder, const char *path, int flags, struct statx *file) {
+    if (syscall(SYS_statx, folder, path, flags, STATX_BASIC_STATS | STATX_BTIME, file) == 0)
+        return true;
+    struct stat status;
+    if (errno == ENOENT || syscall(SYS_newfstatat, folder, path, &status, flags) != 0)
+        return false;
+    *file = (struct statx){.stx_mode = (unsigned short)status.st_mode, .stx_nlink = (unsigned)status.st_nlink};
+    file->stx_ctime.tv_sec = status.st_ctim.tv_sec;
+    file->stx_ctime.tv_nsec = (unsigned)status.st_ctim.tv_nsec;
+    return true;
+}
+
+/* Whether the job itself made the file: others may change files of theirs while it runs. Where the file system does not
+ * know when a file was made, its last change must do. */
+static bool is_of_job(const struct statx *file) {
+    const struct statx_timestamp *made = (file->stx_mask & STATX_BTIME) != 0 ? &file->stx_btime : &file->stx_ctime;
+    return made->tv_sec > began.tv_sec || (made->tv_sec == began.tv_sec && made->tv_nsec > began.tv_nsec);
+}
+
+/* Whether a name outside the copies is at a place for what is not meant to last. */
+static bool is_at_place(const char *path) {
     const char *own = getenv("TMPDIR");
-    bool is_system = is_below(path, control, strlen(control)) || (own != NULL && is_below(path, own, strlen(own)));
-    for (const char *place = places; *place != 0 && !is_system; place += strlen(place) + 1)
-        is_system = is_below(path, place, strlen(place));
-    struct stat file;
-    if (!is_system || syscall(SYS_newfstatat, AT_FDCWD, path, &file, AT_SYMLINK_NOFOLLOW) != 0)
-        return is_system;
-    return !S_ISREG(file.st_mode) || file.st_ctim.tv_sec >= began.tv_sec || is_below(path, "/proc", 5) ||
-           is_below(path, "/sys", 4);
+    if (own != NULL && own[0] == '/' && is_below(path, own, strlen(own)))
+        return true;
+    for (const char *place = places; *place != 0; place += strlen(place) + 1)
+        if (is_below(path, place, strlen(place)))
+            return true;
+    return false;
+}
+
+/* Whether the job may change what it finds outside the copies: at system places, but for what others left there. Devices,
+ * pipes and sockets there are written to by all. */
+static bool is_free(const char *path, const struct statx *file, enum pio_intent intent) {
+    if (!is_at_place(path))
+        return false;
+    bool is_kept = S_ISREG(file->stx_mode) || S_ISDIR(file->stx_mode) || intent == PIO_CHANGE_LINK ||
+                   intent == PIO_CHANGE_ENTRY;
+    return !is_kept || is_of_job(file) || is_below(path, "/proc", 5) || is_below(path, "/sys", 4);
+}
+
+/* The same of a name; if there is nothing, the job may make it. What is there cannot be made: the call itself says so. */
+static bool is_free_name(const char *path, enum pio_intent intent) {
+    struct statx file;
+    if (is_below(path, control, strlen(control)))
+        return true;
+    if (intent == PIO_MAKE_ENTRY || !look(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &file))
+        return is_at_place(path);
+    return is_free(path, &file, intent);
 }
 
 /* The folder of `path` as it really is, with the name's last part: links on the way may lead anywhere. */
 static bool really(const char *path, char *real) {
-    char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
     if (slash == path)
         return strcpy(real, path) != NULL;
-    memcpy(folder, path, (size_t)(slash - path));
-    folder[slash - path] = 0;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    memcpy(real, path, (size_t)(slash - path));
+    real[slash - path] = 0;
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, real, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0)
         return false; /* the call itself will say so */
     char link[40];
@@ -289,63 +328,132 @@ static void refuse(struct pio_name *found, const char *path) {
     found->used = NULL;
 }
 
+/* A name that cannot be told from one of the user's files. */
+static void too_long(struct pio_name *found) {
+    errno = ENAMETOOLONG;
+    found->used = NULL;
+}
+
+/* Whether a link of /proc leads to what has no name, such as a pipe or a file that was removed, or to what this process has
+ * open for writing anyway, such as its standard output. */
+static bool is_open_anyway(const char *path, const char *target) {
+    char own[32];
+    struct statx file, link;
+    snprintf(own, sizeof own, "/proc/%d", (int)getpid());
+    return target[0] != '/' || !look(AT_FDCWD, path, 0, &file) || file.stx_nlink == 0 ||
+           (is_below(path, own, strlen(own)) && look(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &link) &&
+            (link.stx_mode & S_IWUSR) != 0);
+}
+
+/* On to what a link `real` that holds `target` leads to: to the copy, if it leads to an original. */
+static bool follow(struct pio_name *found, const char *real, const char *target) {
+    char *path = found->buffer;
+    size_t folder_length = (size_t)(strrchr(real, '/') + 1 - real);
+    bool fits = target[0] == '/' ? join(path, target, strlen(target), "") : join(path, real, folder_length, target);
+    if (!fits || with_original(path) == NULL)
+        return fits;
+    found->used = path;
+    return to_copy(path);
+}
+
+/* `found->buffer`, a name outside the copies, is to be read: links on the way may lead to what has a copy. */
+static void find_copy(struct pio_name *found, bool follows) {
+    char *path = found->buffer, real[PATH_MAX], target[PATH_MAX];
+    for (int links = 0; links < MOST_LINKS && with_copy(path) == NULL && really(path, real); links++) {
+        if (with_original(real) != NULL) {
+            if (to_copy(real))
+                found->used = strcpy(path, real);
+            return;
+        }
+        /* What is in /proc is open already. */
+        if (!follows || is_below(real, "/proc", 5) || read_link(real, target) == 0 || !follow(found, real, target))
+            return;
+    }
+}
+
 /* `found->buffer` is to be changed: the file that it leads to must be one of the job's own. */
 static void make_own(struct pio_name *found, enum pio_intent intent) {
     char *path = found->buffer, real[PATH_MAX], target[PATH_MAX];
+    bool is_entry = intent == PIO_MAKE_ENTRY || intent == PIO_CHANGE_ENTRY;
     for (int links = 0; links < MOST_LINKS; links++) {
         if (!really(path, real))
             return; /* there is no such folder */
         if (with_original(real) != NULL) {
-            if (!to_copy(real))
-                return;
-            strcpy(path, real);
-            found->used = path;
+            bool fits = to_copy(real);
+            found->used = strcpy(path, real);
+            if (!fits)
+                return too_long(found);
         }
-        if (with_copy(real) == NULL) {
-            if (!is_free(real))
-                refuse(found, real);
+        bool is_in_copy = with_copy(real) != NULL, is_link = !is_entry && read_link(real, target) > 0;
+        bool is_of_proc = is_link && is_below(real, "/proc", 5);
+        if (is_of_proc && is_open_anyway(real, target))
             return;
-        }
-        if (intent == PIO_CHANGE_ENTRY || read_link(real, target) == 0)
-            return;
-        if (pio_stands_for_file(real)) {
-            if (!replace(real, intent == PIO_CHANGE_FILE)) {
+        /* The job may have moved such a link to where its own files are. */
+        if (is_link && !is_of_proc && pio_stands_for_file(real) && (is_in_copy || is_free_name(real, PIO_CHANGE_LINK))) {
+            if (!replace(real, intent != PIO_REPLACE_FILE)) {
                 if (errno == EACCES || errno == ENOENT || errno == EPERM)
                     return; /* a file that cannot be read, or is gone: the call itself will say so */
                 found->used = NULL;
             }
             return;
         }
-        /* A link of the user's: on to what it means. */
-        char *slash = strrchr(real, '/');
-        bool fits = target[0] == '/' ? join(path, target, strlen(target), "")
-                                     : join(path, real, (size_t)(slash + 1 - real), target);
-        if (!fits || !to_copy(path))
+        if (!is_link || intent == PIO_CHANGE_LINK) {
+            if (!is_in_copy && !is_free_name(real, intent))
+                refuse(found, real);
             return;
+        }
+        /* A link of the user's or of the job's. */
+        if (!follow(found, real, target))
+            return too_long(found);
     }
+}
+
+bool pio_scratch_may_change(int fd) {
+    char link[40], path[PATH_MAX];
+    struct statx file;
+    if (folder_count == 0 || fd < 0)
+        return true;
+    int saved = errno;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    bool has_name = read_link(link, path) > 0 && path[0] == '/' && look(fd, "", AT_EMPTY_PATH, &file) && file.stx_nlink > 0;
+    bool may = !has_name || with_copy(path) != NULL || is_below(path, control, strlen(control)) ||
+               (with_original(path) == NULL && is_free(path, &file, PIO_CHANGE_FILE));
+    errno = saved;
+    if (!may) {
+        note("/refused", path);
+        errno = EROFS;
+    }
+    return may;
 }
 
 void pio_scratch_name(struct pio_name *found, int folder, const char *name, enum pio_intent intent) {
     found->used = name;
-    if (folder_count == 0 || name == NULL || name[0] == 0)
+    if (folder_count == 0 || name == NULL)
+        return;
+    if (intent == PIO_CHANGE_OPEN && !pio_scratch_may_change(folder))
+        found->used = NULL;
+    if (intent == PIO_CHANGE_OPEN || name[0] == 0)
         return;
     bool is_reading = intent == PIO_READ || intent == PIO_LOOK;
     /* The job works in a copy: what it names from there on is in it, if it does not leave it. */
     if (is_reading && name[0] != '/' && folder == AT_FDCWD && strstr(name, "..") == NULL && intent == PIO_READ)
         return;
     int saved = errno;
-    char path[PATH_MAX];
+    char *path = found->buffer;
     if (absolute(folder, name, path)) {
         bool is_original = with_original(path) != NULL;
         bool has_left = name[0] != '/' && with_copy(path) == NULL;
         if (to_copy(path)) {
-            memcpy(found->buffer, path, strlen(path) + 1);
             if (is_original || has_left)
-                found->used = found->buffer;
+                found->used = path;
             if (!is_reading)
                 make_own(found, intent);
-            else if (intent == PIO_LOOK && with_copy(path) != NULL)
-                found->used = found->buffer;
+            else if (with_copy(path) == NULL)
+                find_copy(found, intent == PIO_READ);
+            else if (intent == PIO_LOOK)
+                found->used = path;
+        } else if (!is_reading) {
+            too_long(found);
         }
     }
     if (found->used != NULL)

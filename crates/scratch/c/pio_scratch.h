@@ -17,7 +17,10 @@ enum pio_intent {
     PIO_LOOK,          /* nothing, and a link is meant itself */
     PIO_CHANGE_FILE,   /* changes the file, following links */
     PIO_REPLACE_FILE,  /* the same, and nothing of what it holds is kept */
-    PIO_CHANGE_ENTRY,  /* makes, removes or renames the name itself */
+    PIO_CHANGE_LINK,   /* changes the file, and of a link the link itself */
+    PIO_CHANGE_OPEN,   /* changes what is open as the folder: there is no name */
+    PIO_MAKE_ENTRY,    /* makes the name, if there is none */
+    PIO_CHANGE_ENTRY,  /* removes, renames or replaces the name itself */
 };
 
 struct pio_name {
@@ -27,6 +30,9 @@ struct pio_name {
 
 /* Fills in what to use for `name`, meant from the open folder `folder` on (or AT_FDCWD). */
 void pio_scratch_name(struct pio_name *found, int folder, const char *name, enum pio_intent intent);
+
+/* Whether a call may change the open file other than by its bytes; if not, errno is set. */
+bool pio_scratch_may_change(int fd);
 
 /* Whether a name in a copy is a link that stands for a file of the original. */
 bool pio_stands_for_file(const char *name);

@@ -144,7 +144,9 @@ static enum pio_intent of_flags(int flags) {
     if ((flags & O_PATH) != 0 || !writes)
         return (flags & O_NOFOLLOW) != 0 ? PIO_LOOK : PIO_READ;
     if ((flags & O_TMPFILE) == O_TMPFILE || ((flags & O_CREAT) != 0 && (flags & O_EXCL) != 0))
-        return PIO_CHANGE_ENTRY;
+        return PIO_MAKE_ENTRY;
+    if ((flags & O_NOFOLLOW) != 0)
+        return PIO_CHANGE_LINK;
     return (flags & O_TRUNC) != 0 ? PIO_REPLACE_FILE : PIO_CHANGE_FILE;
 }
 
@@ -231,7 +233,7 @@ HOOK(FILE *, NULL, freopen64, ARGUMENTS(const char *path, const char *mode, FILE
         NEXT(name);                                                                                                    \
         struct pio_name found;                                                                                         \
         char *given = template;                                                                                        \
-        pio_scratch_name(&found, AT_FDCWD, given, PIO_CHANGE_ENTRY);                                                   \
+        pio_scratch_name(&found, AT_FDCWD, given, PIO_MAKE_ENTRY);                                                   \
         if (found.used == NULL && given != NULL)                                                                       \
             return failure;                                                                                            \
         if (found.used == given)                                                                                       \
@@ -258,7 +260,7 @@ HOOK_TEMPLATE(int, -1, mkostemps64, ARGUMENTS(char *template, int suffix, int fl
 EXPORT char *mkdtemp(char *template) {
     NEXT(mkdtemp);
     struct pio_name found;
-    pio_scratch_name(&found, AT_FDCWD, template, PIO_CHANGE_ENTRY);
+    pio_scratch_name(&found, AT_FDCWD, template, PIO_MAKE_ENTRY);
     if (found.used == NULL || found.used == template)
         return found.used == NULL ? NULL : next(template);
     if (next(found.buffer) == NULL)
@@ -270,38 +272,59 @@ EXPORT char *mkdtemp(char *template) {
 
 /* Calls that change. ------------------------------------------------------------------------------------------------ */
 
+static enum pio_intent of_at_flags(const char *path, int flags) {
+    if ((flags & AT_EMPTY_PATH) != 0 && path != NULL && path[0] == 0)
+        return PIO_CHANGE_OPEN;
+    return (flags & AT_SYMLINK_NOFOLLOW) != 0 ? PIO_CHANGE_LINK : PIO_CHANGE_FILE;
+}
+
+/* A call on an open file, by which one that is open only for reading can be changed. */
+#define HOOK_OPEN_FILE(name, parameters, arguments)                                                                    \
+    EXPORT int name(parameters) {                                                                                      \
+        NEXT(name);                                                                                                    \
+        return pio_scratch_may_change(fd) ? next(arguments) : -1;                                                      \
+    }
+
+HOOK_OPEN_FILE(fchmod, ARGUMENTS(int fd, mode_t mode), ARGUMENTS(fd, mode))
+HOOK_OPEN_FILE(fchown, ARGUMENTS(int fd, uid_t user, gid_t group), ARGUMENTS(fd, user, group))
+HOOK_OPEN_FILE(futimes, ARGUMENTS(int fd, const struct timeval times[2]), ARGUMENTS(fd, times))
+HOOK_OPEN_FILE(futimens, ARGUMENTS(int fd, const struct timespec times[2]), ARGUMENTS(fd, times))
+HOOK_OPEN_FILE(fsetxattr, ARGUMENTS(int fd, const char *name, const void *value, size_t size, int flags),
+               ARGUMENTS(fd, name, value, size, flags))
+HOOK_OPEN_FILE(fremovexattr, ARGUMENTS(int fd, const char *name), ARGUMENTS(fd, name))
+
 HOOK_HERE(truncate, ARGUMENTS(const char *path, off_t size), path, PIO_CHANGE_FILE, ARGUMENTS(path, size))
 HOOK_HERE(truncate64, ARGUMENTS(const char *path, off64_t size), path, PIO_CHANGE_FILE, ARGUMENTS(path, size))
 HOOK_HERE(chmod, ARGUMENTS(const char *path, mode_t mode), path, PIO_CHANGE_FILE, ARGUMENTS(path, mode))
-HOOK_AT(fchmodat, ARGUMENTS(int folder, const char *path, mode_t mode, int flags), path, PIO_CHANGE_FILE,
+HOOK_AT(fchmodat, ARGUMENTS(int folder, const char *path, mode_t mode, int flags), path, of_at_flags(path, flags),
         ARGUMENTS(folder, path, mode, flags))
 HOOK_HERE(chown, ARGUMENTS(const char *path, uid_t user, gid_t group), path, PIO_CHANGE_FILE, ARGUMENTS(path, user, group))
-HOOK_HERE(lchown, ARGUMENTS(const char *path, uid_t user, gid_t group), path, PIO_CHANGE_FILE, ARGUMENTS(path, user, group))
-HOOK_AT(fchownat, ARGUMENTS(int folder, const char *path, uid_t user, gid_t group, int flags), path, PIO_CHANGE_FILE,
+HOOK_HERE(lchown, ARGUMENTS(const char *path, uid_t user, gid_t group), path, PIO_CHANGE_LINK, ARGUMENTS(path, user, group))
+HOOK_AT(fchownat, ARGUMENTS(int folder, const char *path, uid_t user, gid_t group, int flags), path, of_at_flags(path, flags),
         ARGUMENTS(folder, path, user, group, flags))
 HOOK_HERE(utime, ARGUMENTS(const char *path, const struct utimbuf *times), path, PIO_CHANGE_FILE, ARGUMENTS(path, times))
 HOOK_HERE(utimes, ARGUMENTS(const char *path, const struct timeval times[2]), path, PIO_CHANGE_FILE, ARGUMENTS(path, times))
-HOOK_HERE(lutimes, ARGUMENTS(const char *path, const struct timeval times[2]), path, PIO_CHANGE_FILE, ARGUMENTS(path, times))
+HOOK_HERE(lutimes, ARGUMENTS(const char *path, const struct timeval times[2]), path, PIO_CHANGE_LINK, ARGUMENTS(path, times))
 HOOK_AT(futimesat, ARGUMENTS(int folder, const char *path, const struct timeval times[2]), path, PIO_CHANGE_FILE,
         ARGUMENTS(folder, path, times))
 HOOK_AT(utimensat, ARGUMENTS(int folder, const char *path, const struct timespec times[2], int flags), path,
-        PIO_CHANGE_FILE, ARGUMENTS(folder, path, times, flags))
+        of_at_flags(path, flags), ARGUMENTS(folder, path, times, flags))
 HOOK_HERE(setxattr, ARGUMENTS(const char *path, const char *name, const void *value, size_t size, int flags), path,
           PIO_CHANGE_FILE, ARGUMENTS(path, name, value, size, flags))
 HOOK_HERE(lsetxattr, ARGUMENTS(const char *path, const char *name, const void *value, size_t size, int flags), path,
-          PIO_CHANGE_FILE, ARGUMENTS(path, name, value, size, flags))
+          PIO_CHANGE_LINK, ARGUMENTS(path, name, value, size, flags))
 HOOK_HERE(removexattr, ARGUMENTS(const char *path, const char *name), path, PIO_CHANGE_FILE, ARGUMENTS(path, name))
-HOOK_HERE(lremovexattr, ARGUMENTS(const char *path, const char *name), path, PIO_CHANGE_FILE, ARGUMENTS(path, name))
+HOOK_HERE(lremovexattr, ARGUMENTS(const char *path, const char *name), path, PIO_CHANGE_LINK, ARGUMENTS(path, name))
 HOOK_HERE(unlink, ARGUMENTS(const char *path), path, PIO_CHANGE_ENTRY, ARGUMENTS(path))
 HOOK_AT(unlinkat, ARGUMENTS(int folder, const char *path, int flags), path, PIO_CHANGE_ENTRY, ARGUMENTS(folder, path, flags))
 HOOK_HERE(remove, ARGUMENTS(const char *path), path, PIO_CHANGE_ENTRY, ARGUMENTS(path))
 HOOK_HERE(rmdir, ARGUMENTS(const char *path), path, PIO_CHANGE_ENTRY, ARGUMENTS(path))
-HOOK_HERE(mkfifo, ARGUMENTS(const char *path, mode_t mode), path, PIO_CHANGE_ENTRY, ARGUMENTS(path, mode))
-HOOK_AT(mkfifoat, ARGUMENTS(int folder, const char *path, mode_t mode), path, PIO_CHANGE_ENTRY,
+HOOK_HERE(mkfifo, ARGUMENTS(const char *path, mode_t mode), path, PIO_MAKE_ENTRY, ARGUMENTS(path, mode))
+HOOK_AT(mkfifoat, ARGUMENTS(int folder, const char *path, mode_t mode), path, PIO_MAKE_ENTRY,
         ARGUMENTS(folder, path, mode))
-HOOK_HERE(mknod, ARGUMENTS(const char *path, mode_t mode, dev_t device), path, PIO_CHANGE_ENTRY,
+HOOK_HERE(mknod, ARGUMENTS(const char *path, mode_t mode, dev_t device), path, PIO_MAKE_ENTRY,
           ARGUMENTS(path, mode, device))
-HOOK_AT(mknodat, ARGUMENTS(int folder, const char *path, mode_t mode, dev_t device), path, PIO_CHANGE_ENTRY,
+HOOK_AT(mknodat, ARGUMENTS(int folder, const char *path, mode_t mode, dev_t device), path, PIO_MAKE_ENTRY,
         ARGUMENTS(folder, path, mode, device))
 
 /* Folders on the way, which are there, are made again by many a program. */
@@ -317,7 +340,7 @@ EXPORT int mkdirat(int folder, const char *path, mode_t mode) {
         errno = EEXIST;
         return -1;
     }
-    pio_scratch_name(&found, folder, path, PIO_CHANGE_ENTRY);
+    pio_scratch_name(&found, folder, path, PIO_MAKE_ENTRY);
     return found.used == NULL && path != NULL ? -1 : next(folder, found.used, mode);
 }
 
@@ -328,7 +351,7 @@ EXPORT int mkdir(const char *path, mode_t mode) {
 EXPORT int symlinkat(const char *target, int folder, const char *path) {
     NEXT(symlinkat);
     struct pio_name found, meant;
-    pio_scratch_name(&found, folder, path, PIO_CHANGE_ENTRY);
+    pio_scratch_name(&found, folder, path, PIO_MAKE_ENTRY);
     return found.used == NULL && path != NULL ? -1 : next(pio_scratch_target(&meant, target), folder, found.used);
 }
 
@@ -337,14 +360,14 @@ EXPORT int symlink(const char *target, const char *path) {
 }
 
 /* Calls on two names. */
-#define HOOK_TWO(name, parameters, folder, path, intent, other_folder, other, arguments)                               \
+#define HOOK_TWO(name, parameters, folder, path, intent, other_folder, other, other_intent, arguments)                 \
     EXPORT int name(parameters) {                                                                                      \
         NEXT(name);                                                                                                    \
         struct pio_name found, other_found;                                                                            \
         pio_scratch_name(&found, folder, path, intent);                                                                \
         if (found.used == NULL && path != NULL)                                                                        \
             return -1;                                                                                                 \
-        pio_scratch_name(&other_found, other_folder, other, PIO_CHANGE_ENTRY);                                         \
+        pio_scratch_name(&other_found, other_folder, other, other_intent);                                             \
         if (other_found.used == NULL && other != NULL)                                                                 \
             return -1;                                                                                                 \
         path = found.used;                                                                                             \
@@ -352,13 +375,24 @@ EXPORT int symlink(const char *target, const char *path) {
         return next(arguments);                                                                                        \
     }
 
+static enum pio_intent of_rename_flags(unsigned flags) {
+    return (flags & RENAME_NOREPLACE) != 0 ? PIO_MAKE_ENTRY : PIO_CHANGE_ENTRY;
+}
+
+/* A hard link is one to a link itself, if it is not to be followed. */
+static enum pio_intent of_link_flags(const char *path, int flags) {
+    return of_at_flags(path, (flags & AT_SYMLINK_FOLLOW) != 0 ? flags : flags | AT_SYMLINK_NOFOLLOW);
+}
+
 HOOK_TWO(rename, ARGUMENTS(const char *path, const char *other), AT_FDCWD, path, PIO_CHANGE_ENTRY, AT_FDCWD, other,
-         ARGUMENTS(path, other))
+         PIO_CHANGE_ENTRY, ARGUMENTS(path, other))
 HOOK_TWO(renameat, ARGUMENTS(int folder, const char *path, int other_folder, const char *other), folder, path,
-         PIO_CHANGE_ENTRY, other_folder, other, ARGUMENTS(folder, path, other_folder, other))
+         PIO_CHANGE_ENTRY, other_folder, other, PIO_CHANGE_ENTRY, ARGUMENTS(folder, path, other_folder, other))
 HOOK_TWO(renameat2, ARGUMENTS(int folder, const char *path, int other_folder, const char *other, unsigned flags), folder,
-         path, PIO_CHANGE_ENTRY, other_folder, other, ARGUMENTS(folder, path, other_folder, other, flags))
-HOOK_TWO(link, ARGUMENTS(const char *path, const char *other), AT_FDCWD, path, PIO_CHANGE_FILE, AT_FDCWD, other,
-         ARGUMENTS(path, other))
+         path, PIO_CHANGE_ENTRY, other_folder, other, of_rename_flags(flags),
+         ARGUMENTS(folder, path, other_folder, other, flags))
+HOOK_TWO(link, ARGUMENTS(const char *path, const char *other), AT_FDCWD, path, PIO_CHANGE_LINK, AT_FDCWD, other,
+         PIO_MAKE_ENTRY, ARGUMENTS(path, other))
 HOOK_TWO(linkat, ARGUMENTS(int folder, const char *path, int other_folder, const char *other, int flags), folder, path,
-         PIO_CHANGE_FILE, other_folder, other, ARGUMENTS(folder, path, other_folder, other, flags))
+         of_link_flags(path, flags), other_folder, other, PIO_MAKE_ENTRY,
+         ARGUMENTS(folder, path, other_folder, other, flags))

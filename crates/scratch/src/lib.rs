@@ -18,8 +18,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 use thiserror::Error;
 
@@ -69,7 +71,8 @@ pub struct Scratch {
     copied: Vec<Copied>,
     /// Files that a job changed: the next one finds them copied, so that their copying is in no call of its.
     changed: BTreeSet<PathBuf>,
-    began_s: u64,
+    /// What was made later in a place for temporary files, the job made.
+    began: Duration,
 }
 
 /// A folder of ours in a folder of the user's.
@@ -108,8 +111,7 @@ impl Scratch {
             holders.push(holder);
             copied.push(Copied { original, copy });
         }
-        let began_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let mut scratch = Scratch { holders, copied, changed: BTreeSet::new(), began_s };
+        let mut scratch = Scratch { holders, copied, changed: BTreeSet::new(), began: began() };
         let library = scratch.library();
         fs::write(&library, LIBRARY).map_err(Error::io(&library, "write"))?;
         scratch.renew()?;
@@ -164,7 +166,7 @@ impl Scratch {
     /// What that library is to find in its environment.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
         let mut told = OsString::from(self.folder());
-        told.push(format!("\n{}\n", self.began_s));
+        told.push(format!("\n{}.{:09}\n", self.began.as_secs(), self.began.subsec_nanos()));
         let can_be_told =
             |place: &PathBuf| place.is_absolute() && !place.as_os_str().as_bytes().contains(&b'\n');
         for place in guard::places_for_temporary_files().filter(can_be_told) {
@@ -218,6 +220,21 @@ impl Holder {
         let alive = leftover::hold(folder.path()).map_err(Error::io(folder.path(), "lock"))?;
         Ok(Holder { folder, _alive: alive })
     }
+}
+
+/// A time, since 1970, after which all files are stamped from now on, and none was before. File systems stamp by a clock that
+/// the kernel sets at its ticks, up to 10 ms behind: this waits for the next.
+fn began() -> Duration {
+    const MOST_TICKS: usize = 100;
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let stamps = || Duration::try_from(clock_gettime(ClockId::RealtimeCoarse)).unwrap_or_default();
+    for _ in 0..MOST_TICKS {
+        if stamps() > began {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    began
 }
 
 /// Folders below these on which another file system is mounted.

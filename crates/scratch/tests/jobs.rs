@@ -1,11 +1,13 @@
 //! Shell scripts run in scratch copies: what they make is what they make in the folder itself, which stays as it is.
 #![allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
+use std::time::Duration;
 
 use pio_scratch::{Error, Scratch};
 use tempfile::TempDir;
@@ -148,6 +150,177 @@ fn what_is_elsewhere_cannot_be_changed_and_is_named() {
     // Temporary files come and go.
     let done = in_scratch(&scratch, "f=$(mktemp) && echo x > $f && rm $f");
     assert!(done.status.success(), "{done:?}");
+}
+
+/// Runs a script that must be refused.
+fn is_refused(scratch: &Scratch, script: &str) {
+    let done = in_scratch(scratch, script);
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(!done.status.success() && said.contains("Read-only file system"), "{script}: {done:?}");
+}
+
+/// Runs a script that must do as it does without a scratch copy; what it said.
+fn succeeds(scratch: &Scratch, script: &str) -> String {
+    let done = in_scratch(scratch, script);
+    assert!(done.status.success() && done.stderr.is_empty(), "{script}: {done:?}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// What lies behind a link was overwritten if the link was at such a place.
+#[test]
+fn links_at_places_for_temporary_files_lead_to_copies_or_are_refused() {
+    let (own, outside, temporary) = (place(), place(), tempfile::tempdir().unwrap());
+    fill(own.path());
+    let old = outside.path().join("file");
+    fs::write(&old, "mine\n").unwrap();
+    symlink(own.path().join("log"), temporary.path().join("in")).unwrap();
+    symlink("in", temporary.path().join("twice")).unwrap();
+    symlink(temporary.path().join("twice"), own.path().join("thrice")).unwrap();
+    symlink(&old, temporary.path().join("out")).unwrap();
+    symlink(own.path().join("new"), temporary.path().join("new")).unwrap();
+    let before = stamps(own.path());
+    let scratch = Scratch::new(own.path(), &[]).unwrap();
+    let places = format!("T={}; O={}; ", temporary.path().display(), outside.path().display());
+    let run = |script: &str| succeeds(&scratch, &format!("{places}{script}"));
+    assert_eq!(run("echo x > $T/in; echo y >> $T/twice; echo z >> thrice; cat log"), "x\ny\nz\n");
+    assert_eq!(
+        run("cat $T/twice thrice; (cd $T; echo again > in); cat log $T/in"),
+        "x\ny\nz\nx\ny\nz\nagain\nagain\n"
+    );
+    assert_eq!(
+        run("mkdir deep; ln -s $PWD/deep/f $T/deep; echo x > $T/deep; cat deep/f; rm -r deep $T/deep"),
+        "x\n"
+    );
+    assert_eq!(run("echo made > $T/new; cat $T/new new"), "made\nmade\n");
+    // A link in the place of a file that the job moves there stands for that file.
+    assert_eq!(run("mv out/old $T/moved; echo more >> $T/moved; cat $T/moved"), "an earlier result\nmore\n");
+    assert_eq!(run("ln -s $T/made $T/l; echo x > $T/l; cp -a $T/l $T/l2; cat $T/made; rm $T/l $T/l2"), "x\n");
+    for script in
+        ["echo x > $T/out", "truncate -s 0 $T/out", "chmod 600 $T/out", "ln -s $O/file $T/l; echo x >> $T/l"]
+    {
+        is_refused(&scratch, &format!("{places}{script}"));
+    }
+    is_refused(&scratch, &format!("{places}ln -s $O/none $T/n; echo x > $T/n"));
+    assert!(scratch.refused().contains(&old), "{:?}", scratch.refused());
+    assert!(fs::read_to_string(&old).unwrap() == "mine\n" && !outside.path().join("none").exists());
+    assert_eq!(stamps(own.path()), before);
+}
+
+/// It was the job's for having changed in the second of the start or later, for being no file, or by its name in /proc.
+#[test]
+fn what_was_at_places_for_temporary_files_stays() {
+    let (own, temporary) = (place(), tempfile::tempdir().unwrap());
+    let file = temporary.path().join("file");
+    for folder in ["empty", "full"] {
+        fs::create_dir(temporary.path().join(folder)).unwrap();
+    }
+    fs::write(temporary.path().join("full/file"), "deep\n").unwrap();
+    symlink("nowhere", temporary.path().join("link")).unwrap();
+    fs::write(&file, "mine\n").unwrap();
+    let scratch = Scratch::new(own.path(), &[]).unwrap();
+    let at = format!("cd {}; ", temporary.path().display());
+    let refused = |scripts: &[&str]| {
+        for script in scripts {
+            let before = tree(temporary.path());
+            is_refused(&scratch, &format!("{at}{script}"));
+            assert_eq!(tree(temporary.path()), before, "{script}");
+        }
+    };
+    refused(&["echo x > file", "echo x >> file", "rm -f file", "mv file other"]);
+    refused(&["f=$(mktemp); mv $f file || { rm $f; false; }"]);
+    refused(&[
+        "rmdir empty",
+        "mv full other",
+        "mv link other",
+        "rm -f link",
+        "chmod 700 empty",
+        "rm -rf full",
+    ]);
+    refused(&["exec 3< file; echo x > /proc/self/fd/3", "exec 3< file; echo x >> /dev/fd/3"]);
+    // Another process goes on to write to its file.
+    if made_is_known(&file) {
+        thread::sleep(Duration::from_millis(20));
+        fs::write(&file, "mine, too\n").unwrap();
+        refused(&["echo x > file", "rm -f file"]);
+    }
+    // What the job makes there is its own, at once, and so is what it has open.
+    for script in [
+        "echo x > a; echo y >> a; mkdir -p empty d/e; mv a d/e; ln -s e/a d/l; echo z >> d/l; mv d f; rm -r f",
+        "exec 3> a; echo x > /proc/self/fd/3; echo x > /dev/fd/3; rm a; echo x > /dev/stdout; echo x > /dev/null",
+        "echo x | cat > /dev/stdout | cat /dev/stdin",
+        "f=$(mktemp -d); mkdir $f/empty; rm -r $f; f=$(mktemp) && chmod 600 $f && rm $f",
+        "for i in 1 2 3 4 5 6 7 8; do f=$(mktemp); echo x > $f; rm $f; done",
+    ] {
+        succeeds(&scratch, &format!("{at}{script}"));
+    }
+}
+
+/// Whether the file system knows when a file was made.
+fn made_is_known(file: &Path) -> bool {
+    fs::metadata(file).unwrap().created().is_ok()
+}
+
+/// Changes an open file by all calls that can, and says which of them did.
+const BY_DESCRIPTOR: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#define TELL(call) do { errno = 0; int done = call; printf("%s", done == 0 ? "+" : errno == EROFS ? "-" : "?"); } while (0)
+int main(int count, char **words) {
+    (void)count;
+    int fd = open(words[1], O_RDONLY);
+    struct stat file;
+    if (fd < 0 || fstat(fd, &file) != 0)
+        return 1;
+    TELL(fchmod(fd, 0640));
+    TELL(fchown(fd, getuid(), getgid()));
+    struct timeval times[2] = {{1, 0}, {1, 0}};
+    TELL(futimes(fd, times));
+    struct timespec exact[2] = {{2, 0}, {2, 0}};
+    TELL(futimens(fd, exact));
+    TELL(fchownat(fd, "", getuid(), getgid(), AT_EMPTY_PATH));
+    errno = 0;
+    int set = fsetxattr(fd, "user.pioscope", "x", 1, 0);
+    printf("%s", set == 0 || errno == ENOTSUP ? "+" : errno == EROFS ? "-" : "?");
+    errno = 0;
+    set = fremovexattr(fd, "user.pioscope");
+    printf("%s", set == 0 || errno == ENOTSUP ? "+" : errno == EROFS ? "-" : "?");
+    int made = open(words[1], O_WRONLY | O_CREAT | O_EXCL, 0666);
+    printf(" %s\n", made < 0 && errno == EEXIST ? "there" : "?");
+    int pipes[2];
+    return pipe(pipes) != 0 || fchmod(pipes[0], 0600) != 0 || fchmod(-1, 0600) == 0 || errno != EBADF;
+}
+"#;
+
+/// They reached the file itself.
+#[test]
+fn what_is_open_is_changed_only_if_it_is_the_jobs_own() {
+    let (own, outside, temporary) = (place(), place(), tempfile::tempdir().unwrap());
+    fill(own.path());
+    fs::write(outside.path().join("change.c"), BY_DESCRIPTOR).unwrap();
+    let built = Command::new("cc").args(["-o", "change", "change.c"]).current_dir(outside.path()).status();
+    assert!(built.unwrap().success());
+    let old = temporary.path().join("old");
+    fs::write(&old, "mine\n").unwrap();
+    let before = (stamps(own.path()), stamps(temporary.path()));
+    let scratch = Scratch::new(own.path(), &[]).unwrap();
+    let change = |script: &str, name: &str| {
+        succeeds(&scratch, &format!("{script}; {}/change {name}", outside.path().display()))
+    };
+    assert_eq!(change(":", "input"), "------- there\n");
+    assert_eq!(change(":", &old.display().to_string()), "------- there\n");
+    assert_eq!((stamps(own.path()), stamps(temporary.path())), before);
+    let refused = scratch.refused();
+    assert_eq!(refused, BTreeSet::from([own.path().join("input"), old.clone()]));
+    assert_eq!(change("echo x >> log", "log"), "+++++++ there\n");
+    let new = temporary.path().join("new").display().to_string();
+    assert_eq!(change(&format!("echo x > {new}"), &new), "+++++++ there\n");
+    assert_eq!(scratch.refused(), refused);
 }
 
 #[test]
