@@ -3,6 +3,7 @@
 mod advice;
 mod belief;
 mod beyond_hints;
+mod input;
 mod keeping;
 mod outcome;
 mod search;
@@ -140,7 +141,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             }
             let command = if in_place { command } else { from_elsewhere(command) };
             let job = Job { mpicc, verbose: false, quiet: false, environment, scratch, spool: None, command };
-            let runner = Runner::new(&job, store.clone(), place, servers);
+            let runner = Runner::new(&job, store.clone(), place, servers)?;
             measure(runner, asked, is_here, store.as_deref(), &keep, ends, runs.get() as usize)?;
         }
     }
@@ -261,10 +262,11 @@ fn measure(
     crate::print(&runner.commands())?;
     crate::print(&case.strips)?;
     let Some((best, best_s)) = trials::best(&trials, &belief) else {
-        let why = if trials[1..].iter().any(|trial| !trial.runs.is_empty()) {
-            WAS_NOT_MEASURED
-        } else {
-            IS_NOT_EXPECTED
+        let has_run = trials[1..].iter().any(|trial| !trial.runs.is_empty());
+        let why = match trials::problems(&trials[1..]) {
+            _ if has_run => WAS_NOT_MEASURED.to_owned(),
+            Some(problems) => format!("every setting that was tried failed: {problems}"),
+            None => IS_NOT_EXPECTED.to_owned(),
         };
         return crate::print(&format!("Leave the program as it is: {why}.\n"));
     };

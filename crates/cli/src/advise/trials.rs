@@ -11,6 +11,7 @@ use pio_scratch::Scratch;
 use tempfile::TempDir;
 
 use super::belief::Belief;
+use super::input::Input;
 use super::search::Time;
 use super::server_copies::ServerCopies;
 use super::{Advice, worthwhile};
@@ -117,6 +118,7 @@ pub(super) struct Runner<'a> {
     place: Place,
     /// Of the store's files; none if runs are to change those themselves.
     server_copies: Option<ServerCopies>,
+    input: Input,
     /// What was run, as a user would type it.
     typed: Vec<String>,
     /// What runs were refused to change so far, and has been said.
@@ -124,13 +126,16 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    /// # Errors
+    /// If there is no way to give each run the same standard input.
     pub(super) fn new(
         job: &Job,
         store: Option<PathBuf>,
         place: Place,
         server_copies: Option<ServerCopies>,
-    ) -> Runner<'_> {
-        Runner { job, store, place, server_copies, typed: Vec::new(), refused: BTreeSet::new() }
+    ) -> Result<Runner<'_>> {
+        let input = Input::of_command()?;
+        Ok(Runner { job, store, place, server_copies, input, typed: Vec::new(), refused: BTreeSet::new() })
     }
 
     /// The first run of the program as it is; its trace, which lasts as long as this.
@@ -219,6 +224,7 @@ impl Runner<'_> {
         if let (Some(copies), Some(_)) = (&mut self.server_copies, &trial.advice) {
             copies.renew()?;
         }
+        self.input.renew()?;
         let trace = self.trace();
         let typed = self.type_out(trial.advice.as_ref());
         note!("running {typed}");
@@ -340,6 +346,16 @@ pub(super) fn best<'a>(trials: &'a [Trial], belief: &Belief) -> Option<(&'a Tria
     let expected_s = |index: usize| belief.expected_s(index);
     let best = better.min_by(|one, other| expected_s(one.0).total_cmp(&expected_s(other.0)));
     best.map(|(_, trial, after_s)| (trial, after_s))
+}
+
+/// The settings that failed, and how; none if none did.
+pub(super) fn problems(trials: &[Trial]) -> Option<String> {
+    let of = |trial: &Trial| {
+        let problem = trial.problem.as_ref()?;
+        Some(format!("{} ({})", trial.advice.as_ref()?, problem.trim_start_matches("failed: ")))
+    };
+    let problems: Vec<_> = trials.iter().filter_map(of).collect();
+    (!problems.is_empty()).then(|| problems.join("; "))
 }
 
 /// What was measured, as a sentence.

@@ -1,6 +1,7 @@
 //! Advice, by prediction and by trying, and what applies it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -292,6 +293,65 @@ fn what_cannot_be_redirected_is_refused() {
     let said = advise(&fixed, &["--in-place"]);
     assert!(!said.contains("failed"), "{said}");
     assert_eq!(fs::read_to_string(&data).unwrap(), "x");
+}
+
+/// Advice for a script that goes before a program which writes, in the folder itself, on a machine where settings are tried.
+fn advise_in_place(place: &Place, mpi: &Commands, script: &str) -> Command {
+    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
+    fs::write(place.join("slow.toml"), slow_messages()).unwrap();
+    let script = format!("{script}; exec {} ./writer data 20 < /dev/null", mpiexec(mpi, 2).join(" "));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+    command.args(["advise", "-m", "slow.toml", "--in-place", "--runs", "2", "--mpicc"]).arg(&mpi.mpicc);
+    command.args(["--", "sh", "-c", &script]).current_dir(place.path()).envs(any_ranks());
+    command.env("XDG_CACHE_HOME", place.cache()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The first run read it all, and the others did something else.
+#[test]
+fn each_run_reads_the_same_standard_input() {
+    let Some(mpi) = mpich() else { return };
+    let place = Place::new();
+    let seen = || {
+        let text = fs::read_to_string(place.join("seen")).unwrap();
+        fs::remove_file(place.join("seen")).unwrap();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    fs::write(place.join("input"), "skipped\nfirst\nsecond\n").unwrap();
+    let mut input = File::open(place.join("input")).unwrap();
+    std::io::Read::read_exact(&mut input, &mut [0; 8]).unwrap();
+    let done = advise_in_place(&place, &mpi, "paste -s >> seen").stdin(input).output().unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let runs = seen();
+    assert!(runs.len() > 1 && runs.iter().all(|line| line == "first\tsecond"), "{runs:?}");
+    // More than a pipe holds.
+    let bytes = vec![b'x'; 300_000];
+    let mut job = advise_in_place(&place, &mpi, "wc -c >> seen").stdin(Stdio::piped()).spawn().unwrap();
+    job.stdin.take().unwrap().write_all(&bytes).unwrap();
+    assert!(job.wait_with_output().unwrap().status.success());
+    let runs = seen();
+    assert!(runs.len() > 1 && runs.iter().all(|line| line == "300000"), "{runs:?}");
+    // One that does not end holds nobody up.
+    let mut job =
+        advise_in_place(&place, &mpi, "read line; echo $line >> seen").stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = job.stdin.take().unwrap();
+    input.write_all(b"first\nsecond\n").unwrap();
+    assert!(job.wait_with_output().unwrap().status.success());
+    drop(input);
+    let runs = seen();
+    assert!(runs.len() > 1 && runs.iter().all(|line| line == "first"), "{runs:?}");
+}
+
+#[test]
+fn settings_that_all_failed_are_named() {
+    let Some(mpi) = mpich() else { return };
+    let place = Place::new();
+    let fails_again = "if [ -e first ]; then exit 7; fi; touch first";
+    let done = advise_in_place(&place, &mpi, fails_again).output().unwrap();
+    let out = String::from_utf8_lossy(&done.stdout);
+    let expected = "Leave the program as it is: every setting that was tried failed: ";
+    assert!(out.contains(expected) && out.contains(" (exit status: 7)"), "{out}");
+    assert!(!place.join("advice.toml").exists());
 }
 
 #[test]
