@@ -25,7 +25,8 @@ enum {
 };
 
 static int pio_is_on_servers(const char *path) {
-  return path != NULL && (getenv("PIOSCOPE_STORE") != NULL || strncmp(path, "pioscope:", 9) == 0);
+  const char *store = getenv("PIOSCOPE_STORE");
+  return path != NULL && ((store != NULL && store[0] != 0) || strncmp(path, "pioscope:", 9) == 0);
 }
 
 /* As PnetCDF says errors of MPI. */

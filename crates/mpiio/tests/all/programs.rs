@@ -86,7 +86,9 @@ fn much_data_in_small_pieces_goes_from_rank_to_rank() {
 #[test]
 fn files_behave_as_mpi_says() {
     let Some(mpi) = Mpi::get() else { return };
-    for (ranks, variables) in [(1, &[][..]), (3, &[][..]), (2, &[("PIOSCOPE_STRATEGY", "independent")][..])] {
+    let no_store = [("PIOSCOPE_STORE", "")];
+    let independent = [("PIOSCOPE_STRATEGY", "independent")];
+    for (ranks, variables) in [(1, &[][..]), (3, &[]), (2, &independent), (2, &no_store)] {
         let folder = tempfile::tempdir().unwrap();
         let output = mpi.run(ranks, "semantics", &[folder.path().to_str().unwrap()], variables);
         assert_says(&output, "all is as MPI says");

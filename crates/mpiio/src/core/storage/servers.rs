@@ -4,7 +4,7 @@
 //! store's description. A process has one connection to each server, whatever files it opens.
 
 use std::cell::Cell;
-use std::ffi::CStr;
+use std::ffi::{CStr, OsString};
 use std::io::IoSlice;
 use std::ops::Range;
 use std::path::Path;
@@ -54,7 +54,12 @@ static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
 /// The name in the store of the file that a program names `path`; none if it is not to be there.
 pub(crate) fn name_of(path: &CStr) -> Option<String> {
     let folder = std::env::var_os(FOLDER).unwrap_or_default();
-    name_in_store(path.to_str().ok()?, std::env::var_os(STORE).is_some(), &folder.to_string_lossy())
+    name_in_store(path.to_str().ok()?, description().is_some(), &folder.to_string_lossy())
+}
+
+/// What describes the store of all files; set to nothing, there is none.
+fn description() -> Option<OsString> {
+    std::env::var_os(STORE).filter(|path| !path.is_empty())
 }
 
 fn name_in_store(path: &str, all: bool, folder: &str) -> Option<String> {
@@ -99,7 +104,7 @@ fn connected() -> Result<Store, StoreError> {
     if let Some(store) = &*connected {
         return Ok(store.clone());
     }
-    let description = std::env::var_os(STORE).ok_or_else(|| StoreError::Config {
+    let description = description().ok_or_else(|| StoreError::Config {
         path: STORE.into(),
         what: format!("not set: {PREFIX} paths need the description that `pioscope serve` wrote"),
     })?;
