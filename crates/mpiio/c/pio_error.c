@@ -48,6 +48,7 @@ static int pio_class(int status) {
     case PIO_DISPLACEMENT: return MPI_ERR_ARG;
     case PIO_CONVERSION: return MPI_ERR_CONVERSION;
     case PIO_UNREACHABLE: return MPI_ERR_IO;
+    case PIO_BUFFER: return MPI_ERR_BUFFER;
     default: return MPI_ERR_INTERN;
   }
 }

@@ -36,7 +36,8 @@ enum pio_status {
   PIO_NOT_SAME = 20,
   PIO_DISPLACEMENT = 21,
   PIO_CONVERSION = 22,
-  PIO_UNREACHABLE = 23
+  PIO_UNREACHABLE = 23,
+  PIO_BUFFER = 24
 };
 
 /* Access modes, as MPI has them; the shim translates. */

@@ -90,6 +90,7 @@
   PIO_LARGE_TYPES(X)        \
   X(Type_get_extent)        \
   X(Type_get_extent_x)      \
+  X(Type_get_true_extent_x) \
   X(Type_set_attr)          \
   X(Type_size_x)            \
   X(Unpack_external)

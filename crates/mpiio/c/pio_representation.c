@@ -130,6 +130,15 @@ static int pio_convert(const struct pio_buffer *buffer, int write, MPI_Count cou
   return error;
 }
 
+/* Whether there must be data at address 0, where none can be. Where a datatype holds addresses (MPI_BOTTOM), they are beyond. */
+static int pio_is_missing(const void *address, MPI_Count count, MPI_Datatype type) {
+  static const MPI_Count least_address = 4096;
+  MPI_Count size, lower_bound, extent;
+  if (address != NULL || count == 0 || pio.Type_size_x(type, &size) != MPI_SUCCESS || size == 0) return 0;
+  return pio.Type_get_true_extent_x(type, &lower_bound, &extent) == MPI_SUCCESS && lower_bound >= 0 &&
+         lower_bound < least_address;
+}
+
 int pio_buffer_begin(const struct pio_file *file, int how, const void *address, MPI_Count count, MPI_Datatype type,
                      struct pio_buffer *buffer) {
   const struct pio_representation *representation = file->converted;
@@ -138,6 +147,7 @@ int pio_buffer_begin(const struct pio_file *file, int how, const void *address, 
   memset(buffer, 0, sizeof *buffer);
   int status = pio_type_of(type, &buffer->memory.type);
   if (count < 0) status = PIO_COUNT;
+  if (status == PIO_SUCCESS && pio_is_missing(address, count, type)) status = PIO_BUFFER;
   if (status != PIO_SUCCESS) return status;
   buffer->memory.address = buffer->address = (void *)address;
   buffer->memory.count = (uint64_t)count;

@@ -108,6 +108,20 @@ static void arguments_of_one_rank(void) {
   FAILS(MPI_File_write_at(file, -1, &value, 1, MPI_INT, &status), MPI_ERR_ARG);
   FAILS(MPI_File_write(file, &value, 1, MPI_DATATYPE_NULL, &status), MPI_ERR_TYPE);
   CHECK(MPI_File_read_at(file, 0, &value, -1, MPI_INT, &status) != MPI_SUCCESS);
+  /* No memory is wrong where there are data, and only there. */
+  code = MPI_File_write_at_all(file, 4 * rank, me ? NULL : &value, 1, MPI_INT, &status);
+  CHECK(class_of(code) == (me ? MPI_ERR_BUFFER : MPI_SUCCESS));
+  code = MPI_File_iread_at_all(file, 4 * rank, me ? NULL : &back, 1, MPI_INT, &request);
+  CHECK(class_of(code) == (me ? MPI_ERR_BUFFER : MPI_SUCCESS));
+  OK(MPI_Wait(&request, &status));
+  CHECK(me || back == value);
+  code = MPI_File_write_ordered_begin(file, me ? NULL : &value, 1, MPI_INT);
+  CHECK(class_of(code) == (me ? MPI_ERR_BUFFER : MPI_SUCCESS));
+  if (!me) OK(MPI_File_write_ordered_end(file, &value, &status));
+  FAILS(MPI_File_write_at(file, 0, NULL, 1, MPI_INT, &status), MPI_ERR_BUFFER);
+  FAILS(MPI_File_read_shared(file, NULL, 1, MPI_INT, &status), MPI_ERR_BUFFER);
+  FAILS(MPI_File_iwrite(file, NULL, 1, MPI_INT, &request), MPI_ERR_BUFFER);
+  OK(MPI_File_read_at(file, 0, NULL, 0, MPI_INT, &status));
   FAILS(MPI_File_seek(file, -1, MPI_SEEK_SET), MPI_ERR_ARG);
   FAILS(MPI_File_seek(file, 0, 77), MPI_ERR_ARG);
   FAILS(MPI_File_get_byte_offset(file, -1, &place), MPI_ERR_ARG);

@@ -33,9 +33,11 @@ pub(crate) enum Status {
     Conversion = 22,
     /// What holds the file does not answer.
     Unreachable = 23,
+    /// No memory where there must be data.
+    Buffer = 24,
 }
 
-const ALL: [Status; 23] = [
+const ALL: [Status; 24] = [
     Status::Access,
     Status::Amode,
     Status::Argument,
@@ -59,6 +61,7 @@ const ALL: [Status; 23] = [
     Status::Displacement,
     Status::Conversion,
     Status::Unreachable,
+    Status::Buffer,
 ];
 
 impl Status {
