@@ -130,7 +130,7 @@ static int pio_convert(const struct pio_buffer *buffer, int write, MPI_Count cou
   return error;
 }
 
-/* Whether there must be data at address 0, where none can be. Where a datatype holds addresses (MPI_BOTTOM), they are beyond. */
+/* Whether there must be data at address 0, where none can be. With MPI_BOTTOM, the datatype's bounds are addresses. */
 static int pio_is_missing(const void *address, MPI_Count count, MPI_Datatype type) {
   static const MPI_Count least_address = 4096;
   MPI_Count size, lower_bound, extent;

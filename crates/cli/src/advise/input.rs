@@ -20,7 +20,8 @@ pub(super) enum Input {
     Terminal { is_used: bool },
     /// Read anew from where it was.
     File { file: File, start: u64 },
-    /// What has come from it is kept, and given to each run before what comes then. It is read as runs read, for it may never end.
+    /// What has come from it is kept, and given to each run before what comes then. It is read as runs read, for it may
+    /// never end.
     Pipe { source: Option<Source>, feeder: Option<Feeder> },
 }
 
