@@ -14,6 +14,7 @@ mod dftracer;
 mod error;
 mod fio;
 mod fio_latency;
+mod kinds;
 mod lines;
 mod order;
 mod paths;

@@ -2,24 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::kinds::Kinds;
+
 /// More are counted together: programs choose the names.
 const MOST_CATEGORIES: usize = 32;
 
-/// Names of a category that are told.
-const MOST_NAMES: usize = 3;
-
 #[derive(Default)]
 pub(super) struct Others {
-    categories: BTreeMap<String, Category>,
+    categories: BTreeMap<String, Kinds>,
     /// Those of further categories.
     more: u64,
-}
-
-#[derive(Default)]
-struct Category {
-    count: u64,
-    names: Vec<String>,
-    has_more: bool,
 }
 
 impl Others {
@@ -29,17 +21,10 @@ impl Others {
                 self.more += 1;
                 return;
             }
-            self.categories.insert(category.to_owned(), Category::default());
+            self.categories.insert(category.to_owned(), Kinds::default());
         }
-        let Some(entry) = self.categories.get_mut(category) else { return };
-        entry.count += 1;
-        if entry.names.iter().any(|known| known == name) {
-            return;
-        }
-        if entry.names.len() == MOST_NAMES {
-            entry.has_more = true;
-        } else {
-            entry.names.push(name.to_owned());
+        if let Some(kinds) = self.categories.get_mut(category) {
+            kinds.add(name);
         }
     }
 
@@ -49,13 +34,9 @@ impl Others {
         categories.sort_by_key(|(_, category)| std::cmp::Reverse(category.count));
         let told: Vec<_> = categories
             .iter()
-            .map(|(name, Category { count, names, has_more })| {
-                let more = if *has_more { ", …" } else { "" };
-                format!(
-                    "{count} of {} ({}{more})",
-                    if name.is_empty() { "no category" } else { name },
-                    names.join(", ")
-                )
+            .map(|(name, kinds)| {
+                let name = if name.is_empty() { "no category" } else { name };
+                format!("{} of {name} ({})", kinds.count, kinds.names())
             })
             .collect();
         let count = self.more + categories.iter().map(|(_, category)| category.count).sum::<u64>();

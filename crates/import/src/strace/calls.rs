@@ -10,6 +10,7 @@ use super::line::{self, Line, Syscall, What};
 use super::tasks::{Task, Tasks};
 use crate::builder::Builder;
 use crate::error::ImportError;
+use crate::kinds::Kinds;
 use crate::paths;
 use crate::sort::Access;
 use pio_trace::Flags;
@@ -33,16 +34,8 @@ pub(super) struct Reading {
     in_flight: InFlight,
     /// Calls on descriptors that were open before, of which only the number is known.
     nameless: u64,
-    passed_over: PassedOver,
-}
-
-/// Calls on files of a kind that a trace does not have.
-#[derive(Default)]
-struct PassedOver {
-    count: u64,
-    /// The first kinds of them.
-    names: Vec<String>,
-    has_more: bool,
+    /// Calls on files of a kind that a trace does not have.
+    passed_over: Kinds,
 }
 
 /// One call: who made it, and when.
@@ -149,7 +142,7 @@ impl Reading {
             has_durations: false,
             in_flight: InFlight::default(),
             nameless: 0,
-            passed_over: PassedOver::default(),
+            passed_over: Kinds::default(),
         }
     }
 
@@ -225,11 +218,11 @@ impl Reading {
             );
             self.builder.note("lost calls", value);
         }
-        let PassedOver { count, names, has_more } = &self.passed_over;
-        if *count > 0 {
-            let (names, more) = (names.join(", "), if *has_more { ", …" } else { "" });
-            let value = format!("{count} calls on files that a trace does not have ({names}{more})");
-            self.builder.note("passed over", value);
+        let passed_over = &self.passed_over;
+        if passed_over.count > 0 {
+            let (count, names) = (passed_over.count, passed_over.names());
+            self.builder
+                .note("passed over", format!("{count} calls on files that a trace does not have ({names})"));
         }
         self.builder.begin_with_first_process();
         self.builder.write(out, name)
@@ -792,22 +785,6 @@ impl Reading {
         match self.descriptors(made)?.get(fd) {
             Some(Descriptor::Folder(path)) => Some(path.clone()),
             _ => None,
-        }
-    }
-}
-
-impl PassedOver {
-    fn add(&mut self, name: &str) {
-        /// Kinds that are named.
-        const MOST_NAMES: usize = 3;
-        self.count += 1;
-        if self.names.iter().any(|known| known == name) {
-            return;
-        }
-        if self.names.len() == MOST_NAMES {
-            self.has_more = true;
-        } else {
-            self.names.push(name.to_owned());
         }
     }
 }
