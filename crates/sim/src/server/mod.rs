@@ -29,7 +29,7 @@ pub(crate) struct Server {
 }
 
 enum Kind {
-    Strips(StripServer),
+    Strips(Box<StripServer>),
     Node(Box<NodeServer>),
 }
 
@@ -41,7 +41,7 @@ impl Server {
                 let memory = write.bandwidth.time_of(*memory);
                 let (read, write) = (read.clone(), write.clone());
                 let costs = Costs { strip: *strip, read, write, memory, arm: *arm };
-                Kind::Strips(StripServer::new(costs))
+                Kind::Strips(Box::new(StripServer::new(costs)))
             }
             (Storage::IoNodes { strip, request, cache, .. }, Some(inside)) => {
                 let has_adapter = machine.network.has_adapters();
