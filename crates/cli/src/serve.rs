@@ -11,6 +11,7 @@ use clap::Args;
 use pio_machine::parse_size;
 use pio_protocol::Limits;
 use pio_report::units::{bytes, things};
+use pio_store::StoreError;
 use pio_store::auth::Token;
 use pio_store::config::{self, Server};
 use pio_store::disk::{Allowance, Disks};
@@ -19,6 +20,7 @@ use pio_store::serve::{self, Running, Settings};
 use pio_store::stand_in;
 use pio_store::transport::{Address, Listener, TcpListener, Transport};
 use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::flags::whole;
 
@@ -58,12 +60,15 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let servers = arguments.servers;
     let indices = match arguments.server_index {
-        Some(index) => index..index + 1,
+        Some(index) => {
+            ensure!(index < servers, "there is no server {index}: expected less than {servers}");
+            index..index + 1
+        }
         None => 0..servers,
     };
-    ensure!(indices.end <= servers, "there is no server {}: expected less than {servers}", indices.start);
     // For what is made without a mode, and against a umask that would take from the owner, too.
     rustix::process::umask(Mode::from_raw_mode(0o077));
+    raise_descriptor_limit();
     let mut made_private = 0;
     for folder in &arguments.dir {
         made_private += u64::from(private::prepare_folder(folder)?);
@@ -89,6 +94,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 running.push(serve::start_on(disks, settings, listeners));
                 say(format_args!("server {index} of {servers} at {address}"));
             }
+            // Nothing is wrong with the folder.
+            Err(error @ StoreError::OtherServer { .. }) => return Err(error.into()),
             Err(error) => {
                 stand_in::start(index, token.clone(), &error.to_string(), listeners);
                 failed.push((index, error));
@@ -124,6 +131,14 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     running.into_iter().for_each(Running::wait);
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Clients and parts of files take descriptors: as many as the system lets this process have, not as few as programs get that may not
+/// know how to use more.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // If it is refused, it stays as it is, and servers keep fewer files open.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// The room that all servers of this process share, if it is limited.

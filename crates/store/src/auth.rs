@@ -46,6 +46,10 @@ impl Token {
     /// # Errors
     /// If the file cannot be read or made, is no token, or can be read by others.
     pub fn load_or_create(path: &Path) -> Result<Token, StoreError> {
+        // Not made first: on a full disk there is no room for it, and files must still be removed.
+        if path.exists() {
+            return Token::load(path);
+        }
         let token: [u8; 32] = random().map_err(|error| wrong(path, error.to_string()))?;
         let text: String = token.iter().map(|byte| format!("{byte:02x}")).chain(["\n".into()]).collect();
         match write_new(path, text.as_bytes()) {

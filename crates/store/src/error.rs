@@ -18,6 +18,14 @@ pub enum StoreError {
         /// What is wrong with it.
         what: String,
     },
+    /// A server's folder is another server's, or not all of its folders.
+    #[error("{path}: {what}")]
+    OtherServer {
+        /// The folder.
+        path: PathBuf,
+        /// Whose it is.
+        what: String,
+    },
     /// A server refused the connection.
     #[error("server {server} at {address} refused: {reason}")]
     Refused {
@@ -97,7 +105,9 @@ impl StoreError {
     pub fn errno(&self) -> i32 {
         use rustix::io::Errno;
         let errno = match self {
-            StoreError::Config { .. } | StoreError::Invalid { .. } => Errno::INVAL,
+            StoreError::Config { .. } | StoreError::OtherServer { .. } | StoreError::Invalid { .. } => {
+                Errno::INVAL
+            }
             StoreError::Refused { .. } => Errno::ACCESS,
             StoreError::Unreachable { .. } | StoreError::Locked { .. } => Errno::TIMEDOUT,
             StoreError::Lost { .. } | StoreError::Confused { .. } => Errno::IO,

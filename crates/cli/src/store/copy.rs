@@ -130,21 +130,27 @@ impl Origin for Outside {
 }
 
 /// A file of the store.
-struct Inside {
+struct Inside<'s> {
+    store: &'s Store,
     file: StoreFile,
     size: u64,
     done: u64,
 }
 
-impl Inside {
-    fn open(store: &Store, path: &str) -> Result<Inside> {
+impl<'s> Inside<'s> {
+    fn open(store: &'s Store, path: &str) -> Result<Inside<'s>> {
         let file = store.open(path, Mode::default(), StripingHints::default())?;
         let size = file.size()?;
-        Ok(Inside { file, size, done: 0 })
+        Ok(Inside { store, file, size, done: 0 })
+    }
+
+    /// Whether its name still is this file's: of one that is removed, servers that have nothing of it any more read zeros.
+    fn is_there(&self) -> bool {
+        self.store.stat(self.file.path()).is_ok_and(|found| found.file == self.file.file().id)
     }
 }
 
-impl Origin for Inside {
+impl Origin for Inside<'_> {
     fn name(&self) -> String {
         format!("{MARK}{}", self.file.path())
     }
@@ -156,6 +162,13 @@ impl Origin for Inside {
     fn next(&mut self, out: &mut [u8]) -> Result<usize> {
         let len = self.file.read_at(self.done, out)?;
         self.done += len;
+        if len < out.len() as u64 {
+            ensure!(
+                self.done >= self.size && self.is_there(),
+                "{}: removed, replaced or cut while it was copied",
+                self.name()
+            );
+        }
         Ok(len as usize)
     }
 }

@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use pio_store::client::{Mode, Store, StripingHints};
 
+use crate::support::Place;
+
 /// Servers in a process, killed when the test is over.
 pub(crate) struct Servers(Child);
 
@@ -56,6 +58,22 @@ fn killed_servers_come_back_with_all_that_was_acknowledged() {
     assert_eq!(file.read_at(1, &mut out).unwrap(), data.len() as u64);
     assert!(out == data);
     assert!(store.check("f").unwrap().iter().all(|checked| checked.damaged == 0));
+}
+
+/// Else parts of files would not be found, and be read as zeros.
+#[test]
+fn servers_are_started_with_the_folders_that_they_had() {
+    let place = Place::new();
+    let arguments = ["--servers", "2"];
+    Servers::start(&place.join("one"), &arguments).kill();
+    let serve = |words: &[&str]| place.pioscope([&["serve"][..], words].concat());
+    serve(&["--servers", "3", "--dir", "one"])
+        .fails_with("the folder of server 0 of 2: expected server 0 of 3");
+    serve(&["--servers", "2", "--dir", "one", "--dir", "two"])
+        .fails_with("has its parts of files in 1 folder (--dir)");
+    serve(&["--servers", "2", "--dir", "two", "--dir", "one"])
+        .fails_with("expected it as the first folder (--dir)");
+    Servers::start(&place.join("one"), &arguments);
 }
 
 #[test]

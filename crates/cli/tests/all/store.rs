@@ -193,6 +193,54 @@ fn damage_is_found_and_named() {
     assert_eq!(scene.store(&["ls"]).succeeds().out, "");
 }
 
+/// What was sound when it was read is not delivered any more once it is known to be damaged.
+#[test]
+fn damage_that_was_named_is_not_delivered() {
+    let scene = Scene::new();
+    fs::write(scene.place.join("f"), data(600_000)).unwrap();
+    scene.store(&["cp", "f", "pioscope:f"]).succeeds();
+    scene.store(&["cp", "pioscope:f", "before"]).succeeds();
+    let part = fs::read_dir(scene.place.join("store/server-0/parts")).unwrap();
+    let part = part.map(|entry| entry.unwrap().path()).find(|path| path.extension() == Some("data".as_ref()));
+    let part = part.unwrap();
+    let mut bytes = fs::read(&part).unwrap();
+    bytes[50] ^= 1;
+    // In place: the server has it open.
+    let file = fs::OpenOptions::new().write(true).open(&part).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &bytes[50..51], 50).unwrap();
+    assert_eq!(scene.store(&["check"]).code, Some(1));
+    scene.store(&["cp", "pioscope:f", "after"]).fails_with("damaged data: block 0");
+    assert!(!scene.place.join("after").exists());
+}
+
+#[test]
+fn what_is_removed_while_it_is_copied_is_not_taken_for_whole() {
+    let scene = Scene::new();
+    fs::write(scene.place.join("f"), data(24 << 20)).unwrap();
+    scene.store(&["cp", "f", "pioscope:f"]).succeeds();
+    let pipe = scene.place.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let copying = Command::new(env!("CARGO_BIN_EXE_pioscope"))
+        .args(["store", "cp", "pioscope:f"])
+        .arg(&pipe)
+        .env("PIOSCOPE_STORE", scene.place.join("store/store.toml"))
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = fs::File::open(&pipe).unwrap();
+    let mut first = [0];
+    std::io::Read::read_exact(&mut out, &mut first).unwrap();
+    // The pipe has room for a small part of what the copy has read by now.
+    scene.store(&["rm", "f"]).succeeds();
+    std::io::copy(&mut out, &mut std::io::sink()).unwrap();
+    let done = copying.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(
+        !done.status.success() && said.contains("removed, replaced or cut while it was copied"),
+        "{said}"
+    );
+}
+
 /// What is left of files whose removal was cut short is found, and removed when asked to.
 #[test]
 fn what_belongs_to_no_file_is_found_and_removed() {

@@ -33,11 +33,15 @@ use crate::summed::Summed;
 pub use allowance::Allowance;
 use allowance::Reserved;
 use files::{Trouble, parts_of};
-pub use names::{Names, Past};
+pub use names::{Names, Owner, Past, Unopened};
 use part::{Part, Paths};
 
-/// Parts that are kept open: each takes two descriptors.
+/// Parts that are kept open, at most.
 const MOST_OPEN: usize = 256;
+/// Descriptors of a part that is open.
+const DESCRIPTORS_OF_A_PART: u64 = 2;
+/// A server's names and records, in its first folder.
+const DATABASE: &str = "names.redb";
 
 /// The disks of a server.
 #[derive(Debug)]
@@ -49,6 +53,7 @@ pub struct Disks {
     boot: u128,
     epoch: AtomicU64,
     parts: Mutex<BTreeMap<FileId, Arc<Part>>>,
+    most_open: usize,
     made_private: u64,
     allowance: Option<Arc<Allowance>>,
 }
@@ -87,9 +92,19 @@ impl Disks {
         let everywhere = Placement::new(BLOCK_BYTES, servers, 0, servers)
             .ok_or_else(|| wrong(first, "expected a server at least".into()))?;
         let boot = boot();
-        let path = first.join("names.redb");
-        let (names, past) =
-            Names::open(&path, index, servers, boot).map_err(|error| wrong(&path, error.to_string()))?;
+        if let Some(other) = folders[1..].iter().find(|folder| folder.join(DATABASE).exists()) {
+            let what = format!(
+                "the server's names are in {}: expected it as the first folder (--dir)",
+                other.display()
+            );
+            return Err(StoreError::OtherServer { path: first.clone(), what });
+        }
+        let path = first.join(DATABASE);
+        let owner = Owner { index, servers, folders: folders.len() as u32 };
+        let (names, past) = Names::open(&path, owner, boot).map_err(|error| match error {
+            Unopened::Database(error) => wrong(&path, error.to_string()),
+            Unopened::OtherServer(what) => StoreError::OtherServer { path: first.clone(), what },
+        })?;
         let epoch = AtomicU64::new(past.epoch);
         let parts = Mutex::default();
         Ok((
@@ -100,6 +115,7 @@ impl Disks {
                 boot,
                 epoch,
                 parts,
+                most_open: most_open(servers),
                 made_private,
                 allowance,
             },
@@ -298,10 +314,10 @@ impl Disks {
                 false => Err(Trouble(Failure::Invalid(Expected::Placement))),
             };
         }
-        if parts.len() >= MOST_OPEN {
+        if parts.len() >= self.most_open {
             // Nobody else can take one up while we hold the table.
             parts.retain(|_, part| Arc::strong_count(part) > 1 || !part.is_clean());
-            if parts.len() >= MOST_OPEN {
+            if parts.len() >= self.most_open {
                 // What is dirty is noted beside the data, and found again.
                 parts.retain(|_, part| Arc::strong_count(part) > 1);
             }
@@ -324,6 +340,14 @@ impl Disks {
     fn opened(&self) -> std::sync::MutexGuard<'_, BTreeMap<FileId, Arc<Part>>> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Parts that a server keeps open where as many as `servers` may be in its process: half of its descriptors are for them, the others
+/// for clients.
+fn most_open(servers: u32) -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    let parts = limit / 2 / DESCRIPTORS_OF_A_PART / u64::from(servers.max(1));
+    parts.clamp(1, MOST_OPEN as u64) as usize
 }
 
 /// Which start of the machine this is; a new one each time if Linux does not say.

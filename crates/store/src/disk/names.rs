@@ -38,6 +38,7 @@ const EPOCH: &str = "epoch";
 const INSTANCE: &str = "instance";
 const NEXT_FILE: &str = "next file";
 const IDENTITY: &str = "index and servers";
+const FOLDERS: &str = "folders";
 
 /// Bytes that the database may keep in memory.
 const CACHE_BYTES: usize = 16 << 20;
@@ -63,16 +64,43 @@ pub struct Past {
     pub instance: u64,
 }
 
+/// What a database is of.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner {
+    /// Which server.
+    pub index: u32,
+    /// Of how many.
+    pub servers: u32,
+    /// In how many folders it has parts of files: which part is in which folder goes by that.
+    pub folders: u32,
+}
+
+/// Why a database is not open.
+#[derive(Debug)]
+pub enum Unopened {
+    /// It cannot be read or written, or is in use.
+    Database(redb::Error),
+    /// It is of another server: how that one is to be started.
+    OtherServer(String),
+}
+
+impl From<redb::Error> for Unopened {
+    fn from(error: redb::Error) -> Unopened {
+        Unopened::Database(error)
+    }
+}
+
 impl Names {
-    /// Opens the database of server `index` of `servers`, which runs since the machine's start `boot`.
+    /// Opens the database of a server, which runs since the machine's start `boot`.
     ///
     /// # Errors
     /// If it cannot be read or written, is in use, or belongs to another server.
-    pub fn open(path: &Path, index: u32, servers: u32, boot: u128) -> Result<(Names, Past), redb::Error> {
+    pub fn open(path: &Path, owner: Owner, boot: u128) -> Result<(Names, Past), Unopened> {
+        let index = owner.index;
         let reserve = Reserve::new(path.with_extension("reserve"));
         let start = || {
             let database = open(path)?;
-            guarded(|| begin(&database, index, servers, boot)).map(|past| (database, past))
+            guarded(|| begin(&database, owner, boot)).map(|past| (database, past))
         };
         let (database, past) = match start() {
             Err(redb::Error::Io(error)) if error.kind() == ErrorKind::StorageFull && reserve.release() => {
@@ -80,6 +108,7 @@ impl Names {
             }
             started => started?,
         };
+        let past = past.map_err(Unopened::OtherServer)?;
         reserve.keep();
         Ok((Names { path: path.to_owned(), index, reserve, database: Mutex::new(Some(database)) }, past))
     }
@@ -272,8 +301,9 @@ fn guarded<T>(job: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::E
     caught.unwrap_or_else(|_| Err(redb::Error::Corrupted("bytes that the database did not write".into())))
 }
 
-/// Makes the tables, and notes the start.
-fn begin(database: &Database, index: u32, servers: u32, boot: u128) -> Result<Past, redb::Error> {
+/// Makes the tables, and notes the start; or says what the database is of, if it is another server's.
+fn begin(database: &Database, owner: Owner, boot: u128) -> Result<Result<Past, String>, redb::Error> {
+    let Owner { index, servers, folders } = owner;
     let transaction = database.begin_write()?;
     transaction.open_table(NAMES)?;
     transaction.open_table(FILES)?;
@@ -285,10 +315,19 @@ fn begin(database: &Database, index: u32, servers: u32, boot: u128) -> Result<Pa
         let mut server = transaction.open_table(SERVER)?;
         let identity = u128::from(index) << 32 | u128::from(servers);
         let before = server.insert(IDENTITY, identity)?.map(|value| value.value());
-        if before.is_some_and(|before| before != identity) {
-            return Err(redb::Error::Corrupted(
-                "the folder of another server, or of another number of them".into(),
-            ));
+        if let Some(before) = before.filter(|before| *before != identity) {
+            let (its_index, its_servers) = (before >> 32, before as u32);
+            return Ok(Err(format!(
+                "the folder of server {its_index} of {its_servers}: expected server {index} of {servers}"
+            )));
+        }
+        let before = server.insert(FOLDERS, u128::from(folders))?.map(|value| value.value());
+        if let Some(before) = before.filter(|before| *before != u128::from(folders)) {
+            return Ok(Err(format!(
+                "the server has its parts of files in {before} folder{} (--dir), and would not find them in {folders}: expected the \
+                 same ones, in the same order",
+                if before == 1 { "" } else { "s" }
+            )));
         }
         let before = server.insert(BOOT, boot)?.map(|value| value.value());
         before == Some(boot)
@@ -306,7 +345,7 @@ fn begin(database: &Database, index: u32, servers: u32, boot: u128) -> Result<Pa
     }
     drop(server);
     transaction.commit()?;
-    Ok(Past { epoch, instance })
+    Ok(Ok(Past { epoch, instance }))
 }
 
 fn count(transaction: &WriteTransaction, what: &str) -> Result<u64, redb::Error> {

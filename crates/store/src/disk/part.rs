@@ -612,12 +612,14 @@ impl Part {
 
     /// Compares all sealed blocks with their checksums; says how many there are and which are damaged.
     pub(super) fn check(&self) -> Result<(u64, Vec<u64>), Trouble> {
-        let state = self.write_state();
+        let mut state = self.write_state();
         let blocks = sums::count(&self.sums)?;
         let mut damaged = Vec::new();
         for batch in batches(0..blocks) {
             damaged.extend(self.damaged(&batch)?);
         }
+        // Nobody is given what is known to be damaged, though it was sound when it was read before.
+        damaged.iter().for_each(|block| state.verified.remove(*block..block + 1));
         drop(state);
         Ok((blocks, damaged))
     }
