@@ -5,7 +5,7 @@ use pio_trace::ProcessId;
 use super::finding::{Detail, Draft};
 use super::limits::{BYTES, ONE_WRITER, SHARE, SLOWER, UNEVEN, WAITING_SHARE};
 use super::processes::ProcessState;
-use super::{Context, Finding, Kind};
+use super::{Context, Cost, Finding, Kind};
 
 /// Requests of a rank whose median says how it usually is served.
 const HABIT: u64 = 10;
@@ -64,20 +64,22 @@ fn uneven(context: &Context<'_>, ranks: &[(ProcessId, &ProcessState)]) -> Option
 /// If the slowest were as fast as the median of the others, all would be done then.
 fn straggler(context: &Context<'_>, ranks: &[(ProcessId, &ProcessState)]) -> Option<Finding> {
     let mut active: Vec<_> = ranks.iter().filter(|(_, rank)| rank.at_files.calls > 0).collect();
-    active.sort_by_key(|(id, rank)| (rank.at_files.time_ns, *id));
+    active.sort_by_key(|(id, rank)| (rank.at_files.own_ns, *id));
     let ((id, slowest), others) = active.split_last()?;
     let (_, median) = others.get(others.len() / 2)?;
-    let lost_ns = slowest.at_files.time_ns.saturating_sub(median.at_files.time_ns) as f64;
+    let lost_ns = slowest.at_files.own_ns.saturating_sub(median.at_files.own_ns) as f64;
     let as_much = slowest.at_files.bytes() as f64 <= UNEVEN * median.at_files.bytes() as f64;
-    let slower = slowest.at_files.time_ns as f64 >= SLOWER * median.at_files.time_ns as f64;
+    let slower = slowest.at_files.own_ns as f64 >= SLOWER * median.at_files.own_ns as f64;
     // One call in which the system did something else makes no straggler, unless it is long.
     let always = slowest.at_files.calls >= HABIT && slowest.median_power() > median.median_power();
     let share = if always { WAITING_SHARE } else { STALL_SHARE };
     if !as_much || !slower || lost_ns < context.least_ns(share) {
         return None;
     }
-    let mut draft = Draft::of_processes(Kind::Straggler, [(*id, slowest.at_files)]);
-    draft.expected_ns = median.at_files.time_ns as f64;
-    draft.detail = Detail::Against { largest: slowest.at_files.time_ns, others: median.at_files.time_ns };
+    // A rank is in I/O once, however many of its threads are: what is told is what was compared.
+    let cost = Cost { time_ns: slowest.at_files.own_ns, ..slowest.at_files };
+    let mut draft = Draft::of_processes(Kind::Straggler, [(*id, cost)]);
+    draft.expected_ns = median.at_files.own_ns as f64;
+    draft.detail = Detail::Against { largest: slowest.at_files.own_ns, others: median.at_files.own_ns };
     Some(draft.finish(lost_ns, 1.0))
 }

@@ -22,6 +22,8 @@ pub(crate) struct ProcessState {
     turn: Turn,
     /// All its reads and writes at the files, of a rank.
     pub(crate) at_files: Cost,
+    /// Time in these.
+    covered_at_files: Covered,
 }
 
 /// I/O and thinking by turns.
@@ -58,6 +60,7 @@ impl ProcessState {
             durations: [0; 40],
             turn: Turn::default(),
             at_files: Cost::default(),
+            covered_at_files: Covered::default(),
         }
     }
 
@@ -67,7 +70,9 @@ impl ProcessState {
         if !self.ranked {
             return;
         }
-        self.at_files.add(event);
+        // Where its threads are at the files together, that time counts once.
+        let own_ns = self.covered_at_files.add(event.start_ns, event.end_ns()).1;
+        self.at_files.add(&event.overlapped(own_ns));
         let power = (64 - event.elapsed_ns.leading_zeros() as usize).min(self.durations.len() - 1);
         self.durations[power] = self.durations[power].saturating_add(1);
     }
