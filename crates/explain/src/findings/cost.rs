@@ -17,6 +17,8 @@ pub struct Cost {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
+    /// Of the bytes, those that were moved before, of calls that are charged with that: others may be new.
+    pub again_bytes: u64,
     /// Sum of their elapsed times, nanoseconds.
     pub time_ns: u64,
     /// The same, but where calls of one process overlap, as those of its threads do, time counts once: for the call that
@@ -40,6 +42,7 @@ impl Default for Cost {
             collective: 0,
             read_bytes: 0,
             write_bytes: 0,
+            again_bytes: 0,
             time_ns: 0,
             own_ns: 0,
             waits: 0,
@@ -54,6 +57,12 @@ impl Cost {
     /// Bytes read and written.
     pub fn bytes(&self) -> u64 {
         self.read_bytes.saturating_add(self.write_bytes)
+    }
+
+    /// What it would have taken without the bytes that were moved before, nanoseconds.
+    pub(crate) fn without_again_ns(&self) -> f64 {
+        let again = self.again_bytes as f64 / self.bytes().max(1) as f64;
+        self.time_ns as f64 * (1.0 - again.min(1.0))
     }
 
     /// From the start of the first call to the end of the last, nanoseconds.
@@ -120,6 +129,7 @@ impl Cost {
         self.collective += other.collective;
         self.read_bytes = self.read_bytes.saturating_add(other.read_bytes);
         self.write_bytes = self.write_bytes.saturating_add(other.write_bytes);
+        self.again_bytes = self.again_bytes.saturating_add(other.again_bytes);
         self.time_ns = self.time_ns.saturating_add(other.time_ns);
         self.own_ns = self.own_ns.saturating_add(other.own_ns);
         self.waits += other.waits;

@@ -40,9 +40,9 @@ pub(crate) struct Evidence<'a> {
 /// What becomes known of a read or write from what all processes did with its file before.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Shared {
-    /// Of a write, whether at least half of its bytes were written before, and not used since.
-    overwrites: bool,
-    /// Of a write that overwrites nothing, whether it shares a page or stripe with the latest write of another process.
+    /// Of a write, its bytes that were written before, and not used since.
+    overwritten: u64,
+    /// Of a write that is not charged with that, whether it shares a page or stripe with the latest write of another process.
     shares: bool,
     /// Of a read of a rank, its bytes that some rank has read by itself.
     read_by_ranks: u64,
@@ -133,7 +133,7 @@ impl<'a> Evidence<'a> {
                     && let Some(end) = offset.checked_add(event.bytes)
                 {
                     shared = self.share_access(event, file, offset, end);
-                    let alone = event.op() == Op::Read || shared.overwrites;
+                    let alone = event.op() == Op::Read || is_most(shared.overwritten, event.bytes);
                     shared.shares = !alone && self.shares(event.process, file, offset, end);
                 }
             }
@@ -340,11 +340,13 @@ impl<'a> Evidence<'a> {
         }
         let access = self.access(event)?;
         let reuse = access.bytes.and_then(|bytes| self.reuse(event, &access, bytes, shared));
-        let class = reuse.or_else(|| self.shape(event, &access, shared));
+        let class = reuse.map(|(class, _)| class).or_else(|| self.shape(event, &access, shared));
         match class {
             Some(class) => {
                 let slot = &mut self.slots.slots[access.slot];
-                slot.costs.of(class).add(event);
+                let cost = slot.costs.of(class);
+                cost.add(event);
+                cost.again_bytes = cost.again_bytes.saturating_add(reuse.map_or(0, |(_, again)| again));
                 if let (Class::RandomRead | Class::StepsRead, Some((start, end))) = (class, access.bytes) {
                     let known = slot.reach.unwrap_or((start, end));
                     slot.reach = Some((known.0.min(start), known.1.max(end)));
@@ -398,32 +400,27 @@ impl<'a> Evidence<'a> {
         Some(Access { slot, bytes, length, order })
     }
 
-    /// Whether at least half of the bytes were read or written before, to no avail.
+    /// Whether at least half of the bytes were read or written before, to no avail; and how many.
     fn reuse(
         &mut self,
         event: &Seen<'_>,
         access: &Access,
         (start, end): (u64, u64),
         shared: Option<Shared>,
-    ) -> Option<Class> {
+    ) -> Option<(Class, u64)> {
         let file = self.slots.slots[access.slot].file?;
         let shared = shared.unwrap_or_else(|| self.share_access(event, file, start, end));
         let clock = self.processes.get(event.process.index()).map_or(0, |process| process.clock);
-        let most = |bytes: u64| bytes >= access.length.div_ceil(2);
+        let if_most = |class: Class, again: u64| is_most(again, access.length).then_some((class, again));
         let reuse = self.slots.slots[access.slot].reuse.get_or_insert_default();
         if event.op() == Op::Write {
             reuse.write(start, end, clock);
-            return shared.overwrites.then_some(Class::Overwrite);
+            return if_most(Class::Overwrite, shared.overwritten);
         }
         let known = reuse.read(event, start, end, clock);
-        let by_ranks = shared.read_by_ranks;
-        if most(known) {
-            Some(Class::Reread)
-        } else if most(reuse.just_written(start, end, clock)) {
-            Some(Class::ReadBack)
-        } else {
-            most(by_ranks - known.min(by_ranks)).then_some(Class::ReadByOthers)
-        }
+        if_most(Class::Reread, known)
+            .or_else(|| if_most(Class::ReadBack, reuse.just_written(start, end, clock)))
+            .or_else(|| if_most(Class::ReadByOthers, shared.read_by_ranks.saturating_sub(known)))
     }
 
     /// Takes note of what is read or written of a file, whoever does it; not whether a write shares pages.
@@ -431,7 +428,7 @@ impl<'a> Evidence<'a> {
         let mut shared = Shared::default();
         let Some(file) = self.files.get_mut(file.index()) else { return shared };
         if event.op() == Op::Write {
-            shared.overwrites = file.unused.insert(start, end) >= (end - start).div_ceil(2);
+            shared.overwritten = file.unused.insert(start, end);
             return shared;
         }
         file.unused.remove(start, end);
@@ -515,6 +512,11 @@ impl<'a> Evidence<'a> {
         let waited_ns = event.elapsed_ns as f64 - bytes_ns;
         slot.edges.get_or_insert_default().add(start, end, waited_ns, part_ns)
     }
+}
+
+/// Whether these are at least half of a call's bytes.
+fn is_most(bytes: u64, length: u64) -> bool {
+    bytes >= length.div_ceil(2)
 }
 
 /// What is remarkable about a call of MPI-IO.

@@ -24,23 +24,31 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     .collect()
 }
 
-/// Calls that moved bytes for nothing: many, or of many bytes.
+/// Calls that moved bytes for nothing: many, or of many bytes. What else they moved was needed.
 fn vain<'a>(
     context: &Context<'a>,
     kind: Kind,
     parts: impl IntoIterator<Item = (&'a Slot, Cost)>,
 ) -> Option<Finding> {
     context
-        .vain(kind, parts, 0.0, 1)
+        .told(moved_again(kind, parts), 1)
         .filter(|finding| finding.cost.calls >= CALLS || finding.cost.bytes() >= BYTES)
 }
 
 fn cyclic<'a>(context: &Context<'a>, parts: impl Iterator<Item = (&'a Slot, Cost)>) -> Option<Finding> {
     let parts: Vec<_> = parts.filter(|(slot, cost)| cycle(slot, cost).is_some()).collect();
     let longest = parts.iter().filter_map(|(slot, cost)| cycle(slot, cost)).max()?;
-    let mut draft = Draft::of(Kind::CyclicRereads, parts);
+    let mut draft = moved_again(Kind::CyclicRereads, parts);
     draft.detail = Detail::Cycle { bytes: longest.0, passes: longest.1 };
     context.told(draft, 1)
+}
+
+/// A finding in the making, of calls that would have moved the rest of their bytes alone.
+fn moved_again<'a>(kind: Kind, parts: impl IntoIterator<Item = (&'a Slot, Cost)>) -> Draft {
+    let parts: Vec<_> = parts.into_iter().collect();
+    let mut draft = Draft::of(kind, parts.iter().copied());
+    draft.expected_ns = parts.iter().map(|(_, cost)| cost.without_again_ns()).sum();
+    draft
 }
 
 /// Bytes from pass to pass, and passes, if a process re-reads a file in long cycles, and not much faster than at first:

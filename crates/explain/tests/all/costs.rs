@@ -89,3 +89,13 @@ fn a_straggler_with_threads_is_told_by_its_time_in_io() {
     assert_eq!(lost_ms(&found, Kind::Straggler), 600.0);
     assert_eq!(of_kind(&found, Kind::Straggler).map(|one| one.cost.time_ns), Some(1000 * MS));
 }
+
+/// Each call moves 2 MiB and the next begins 1 MiB further: half of its bytes are new.
+#[test]
+fn calls_that_move_half_of_their_bytes_again_cost_half_of_their_time() {
+    for (call, kind) in [(Call::Pread, Kind::RedundantReads), (Call::Pwrite, Kind::Overwrites)] {
+        let calls = (0..40).map(|i| moving(call, 0, (i * 10 * MS, 9 * MS), i * MIB, 2 * MIB));
+        let found = found(1, calls.collect());
+        assert_eq!(lost_ms(&found, kind), 39.0 * 9.0 / 2.0);
+    }
+}
