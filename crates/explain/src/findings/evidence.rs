@@ -312,10 +312,8 @@ impl<'a> Evidence<'a> {
     }
 
     fn charge_name(&mut self, event: &Seen<'_>) -> Option<Charge> {
-        let named = match event.target {
-            Target::Name { file, .. } => Some(file),
-            _ => None,
-        };
+        // Attributes are asked for by name, or through an open file.
+        let named = self.tables.file_id_of_event(event);
         let slot = self.slots.of_name(named, event.process);
         self.slots.slots[slot].costs.of(Class::Name).add(event);
         Some(Charge { slot, class: Some(Class::Name) })

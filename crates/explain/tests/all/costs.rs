@@ -99,3 +99,19 @@ fn calls_that_move_half_of_their_bytes_again_cost_half_of_their_time() {
         assert_eq!(lost_ms(&found, kind), 39.0 * 9.0 / 2.0);
     }
 }
+
+#[test]
+fn attributes_of_open_files_are_charged_to_the_files() {
+    let own = (0..2000).map(|i| call(Call::Stat, 0, i * MS, MS / 2)).collect();
+    let found_own = found(1, own);
+    let storm = of_kind(&found_own, Kind::MetadataStorm).expect("a finding");
+    assert_eq!(storm.files.iter().map(|file| file.id).collect::<Vec<_>>(), [FileId(0)]);
+    // Of the file that all ranks have open.
+    let shared = (0..4).flat_map(|rank| {
+        let ask = move |i| call(Call::Stat, rank, i * MS, MS / 2);
+        (0..500).map(move |i| Event { handle: Some(HandleId(4 + rank)), ..ask(i) })
+    });
+    let found_shared = found(4, shared.collect());
+    let by_all = of_kind(&found_shared, Kind::SameNamesByAll).expect("a finding");
+    assert_eq!(by_all.files.iter().map(|file| file.id).collect::<Vec<_>>(), [FileId(4)]);
+}
