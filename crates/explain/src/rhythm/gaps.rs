@@ -26,6 +26,8 @@ pub struct Gaps {
 
 /// Standard deviations of the gaps within which nearly all bursts lie from where a clock would have put them.
 const NEARLY_ALL: f64 = 2.0;
+/// Bins of a gap from which on bursts one bin apart are the same, and those of two cycles are not.
+const WIDE: f64 = 5.0;
 
 impl Gaps {
     /// Standard deviation over mean up to which gaps are equal.
@@ -41,9 +43,11 @@ impl Gaps {
         self.variation <= EQUAL
     }
 
-    /// How far most bursts lie from where a clock would have put them, seconds.
-    pub(super) fn jitter_s(&self) -> f64 {
-        NEARLY_ALL * self.variation * self.mean_s
+    /// How far most bursts lie from where a clock would have put them, in bins. At least one: a period that is no whole number
+    /// of bins puts bursts shorter than a bin into the one or the next. But not where one is a large part of the gap.
+    pub(super) fn reach(&self, bin_s: f64) -> usize {
+        let least = usize::from(self.mean_s >= WIDE * bin_s);
+        least.max((NEARLY_ALL * self.variation * self.mean_s / bin_s) as usize)
     }
 }
 

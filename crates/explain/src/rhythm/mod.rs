@@ -120,8 +120,8 @@ impl Activity {
         let bursts = bursts::of(&rows[0], &rows[1]);
         let bin_s = bin_ns as f64 / 1e9;
         let gaps = gaps::of(&bursts, bin_s);
-        let jitter_s = gaps.filter(Gaps::is_regular).map_or(0.0, |gaps| gaps.jitter_s());
-        let (spectrum, autocorrelation) = spectrum::of(active_part(&both), bin_s, jitter_s);
+        let reach = gaps.filter(Gaps::is_regular).map_or(0, |gaps| gaps.reach(bin_s));
+        let (spectrum, autocorrelation) = spectrum::of(active_part(&both), bin_s, reach);
         let active_s = (self.last_ns - self.first_ns) as f64 / 1e9;
         let period_s = spectrum.zip(autocorrelation).and_then(|(spectrum, autocorrelation)| {
             gap_period(gaps, spectrum, autocorrelation)

@@ -18,14 +18,13 @@ pub struct Peak {
 }
 
 /// The strongest period of the spectrum, and the first strong one of the autocorrelation. Moments that are no further apart
-/// than `jitter_s` are the same to the autocorrelation: bursts shorter than their jitter meet each other after a period only
+/// than `reach` bins are the same to the autocorrelation: bursts shorter than their jitter meet each other after a period only
 /// by chance, and after some multiple of it more of them may.
-pub(super) fn of(series: &[f64], bin_s: f64, jitter_s: f64) -> (Option<Peak>, Option<Peak>) {
+pub(super) fn of(series: &[f64], bin_s: f64, reach: usize) -> (Option<Peak>, Option<Peak>) {
     if series.len() < LEAST {
         return (None, None);
     }
     let exact = power(series);
-    let reach = (jitter_s / bin_s) as usize;
     let blurred = (reach > 0).then(|| power(&averaged(&averaged(series, reach), reach)));
     // The power is a real, even series: its transform forward and backward are the same but for the scale.
     let mut back: Vec<Complex> =
@@ -174,7 +173,7 @@ mod tests {
     #[test]
     fn a_square_wave_has_its_period() {
         let series: Vec<f64> = (0..1000).map(|bin| if bin % 37 < 9 { 5.0 } else { 0.0 }).collect();
-        let (spectrum, correlation) = of(&series, 0.5, 0.0);
+        let (spectrum, correlation) = of(&series, 0.5, 0);
         for peak in [spectrum.expect("a peak"), correlation.expect("a peak")] {
             assert!((peak.period_s / 18.5 - 1.0).abs() < 0.01, "{peak:?}");
         }
@@ -187,6 +186,6 @@ mod tests {
 
     #[test]
     fn a_constant_has_none() {
-        assert_eq!(of(&[3.0; 64], 1.0, 0.0), (None, None));
+        assert_eq!(of(&[3.0; 64], 1.0, 0), (None, None));
     }
 }

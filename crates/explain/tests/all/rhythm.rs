@@ -213,6 +213,21 @@ fn cycles_with_jitter_are_periodic() {
     }
 }
 
+/// Bursts much shorter than a bin at the ticks of a clock, whose period is no whole number of bins.
+#[test]
+fn an_exact_clock_of_short_bursts_is_periodic() {
+    for count in [12_u32, 50, 200] {
+        let of_seed = |seed| {
+            let period = 100.0 + 3900.0 * seeded(seed).next();
+            let times: Vec<f64> = (0..count).map(|cycle| f64::from(cycle) * period).collect();
+            let found = writes_at(&times, 1, period * 0.001).rhythm.period_s;
+            found.is_some_and(|found| (found / period - 1.0).abs() < 0.02)
+        };
+        let right = (1..=20).filter(|seed| of_seed(*seed)).count();
+        assert_eq!(right, 20, "of 20 clocks with {count} bursts");
+    }
+}
+
 /// Bursts at the ticks of a clock, but too few to be a rhythm.
 #[test]
 fn a_handful_of_bursts_is_not_periodic() {
