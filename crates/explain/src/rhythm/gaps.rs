@@ -8,17 +8,20 @@ const LEAST: usize = 3;
 const EQUAL: f64 = 0.3;
 /// Chance below which gaps are not taken to come from a Poisson process.
 const CHANCE: f64 = 0.01;
-/// From so many gaps on, the longest and shortest tenth are left out of the variation: a missed or a late burst.
+/// From so many gaps on, the longest and shortest tenth are left out: a missed or a late burst.
 const TRIMMED_FROM: usize = 10;
+/// Least standard deviation that can be told of gaps, in bins: a start is anywhere in its bin, and a gap lies between two.
+const BLUR: f64 = 0.41;
 
 /// The gaps between the starts of bursts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gaps {
     /// Gaps between bursts.
     pub count: u64,
-    /// Their mean (of the middle four fifths, if there are ten or more), seconds.
+    /// Their mean (of the middle four fifths, if there are ten or more that differ), seconds.
     pub mean_s: f64,
-    /// Standard deviation over mean, of the same: 0 is a clock, 1 chance.
+    /// Standard deviation over mean, of the same: near 0 is a clock, 1 chance. No less than times are known to, which is to a
+    /// bin of a few thousand.
     pub variation: f64,
     /// How likely gaps this equal are if bursts come by chance: Moran's test of exponential gaps, 0 to 1.
     pub chance: f64,
@@ -62,10 +65,26 @@ pub(super) fn of(bursts: &[Burst], bin_s: f64) -> Option<Gaps> {
     let chance = chance_of_exponential(&gaps);
     gaps.sort_by(f64::total_cmp);
     let cut = if gaps.len() >= TRIMMED_FROM { gaps.len() / 10 } else { 0 };
-    let middle = &gaps[cut..gaps.len() - cut];
+    let middle = middle(&gaps, cut, bin_s);
     let mean_s = middle.iter().sum::<f64>() / middle.len() as f64;
     let variance = middle.iter().map(|gap| (gap - mean_s).powi(2)).sum::<f64>() / (middle.len() - 1) as f64;
-    Some(Gaps { count, mean_s, variation: variance.sqrt() / mean_s, chance })
+    let deviation_s = variance.sqrt().max(BLUR * bin_s);
+    Some(Gaps { count, mean_s, variation: deviation_s / mean_s, chance })
+}
+
+/// Sorted gaps without the `cut` shortest and longest. But if a clock ticks every 2.1 bins, every tenth gap is of three bins,
+/// the others of two: the former are no late bursts, and without them the mean is too short.
+fn middle(gaps: &[f64], cut: usize, bin_s: f64) -> &[f64] {
+    let middle = &gaps[cut..gaps.len() - cut];
+    let (shortest, longest) = (middle[0], middle[middle.len() - 1]);
+    // Gaps are whole bins; a quarter is for what sums of fractions are off by.
+    let one_bin_s = 1.25 * bin_s;
+    if longest - shortest > one_bin_s {
+        return middle;
+    }
+    let start = gaps.partition_point(|gap| *gap < longest - one_bin_s);
+    let end = gaps.partition_point(|gap| *gap <= shortest + one_bin_s);
+    &gaps[start..end]
 }
 
 /// Chance that exponential gaps are as equal as these. Moran (1951): `2 n (ln mean - mean ln) / (1 + (n + 1) / 6 n)` is
@@ -123,6 +142,23 @@ mod tests {
         }
         assert!((chi_squared_below(1000.0, 1000.0) - 0.5).abs() < 0.01);
         assert_eq!(chi_squared_below(1e6, 3.0), 1.0);
+    }
+
+    #[test]
+    fn a_clock_keeps_its_time_between_bins() {
+        let burst = |tick: usize| {
+            let first = (tick as f64 * 2.1) as usize;
+            Burst { first, end: first + 1, read_bytes: 1.0, write_bytes: 0.0 }
+        };
+        let every: Vec<_> = (0..1000).map(burst).collect();
+        // Every 47th is missed.
+        let most: Vec<_> = (0..1000).filter(|tick| tick % 47 > 0).map(burst).collect();
+        for bursts in [every, most] {
+            let gaps = of(&bursts, 1.0).expect("gaps");
+            assert!((gaps.mean_s / 2.1 - 1.0).abs() < 0.005, "{gaps:?}");
+            // To a bin nobody can tell that they are all the same.
+            assert!((0.1..0.25).contains(&gaps.variation), "{gaps:?}");
+        }
     }
 
     #[test]

@@ -228,6 +228,16 @@ fn an_exact_clock_of_short_bursts_is_periodic() {
     }
 }
 
+/// So many cycles that each is but two bins long.
+#[test]
+fn the_period_of_a_fast_clock_is_exact() {
+    let period = 0.002_202;
+    let times: Vec<f64> = (0..3000_u32).map(|cycle| f64::from(cycle) * period).collect();
+    let rhythm = writes_at(&times, 1, period * 0.01).rhythm;
+    let found = rhythm.period_s.expect("it is periodic");
+    assert!((found / period - 1.0).abs() < 0.002, "{found}");
+}
+
 /// Bursts at the ticks of a clock, but too few to be a rhythm.
 #[test]
 fn a_handful_of_bursts_is_not_periodic() {
