@@ -318,7 +318,7 @@ pub enum Detail {
 
 /// A finding in the making.
 pub(crate) struct Draft {
-    kind: Kind,
+    pub(crate) kind: Kind,
     pub(crate) cost: Cost,
     pub(crate) expected_ns: f64,
     pub(crate) waits_ns: f64,

@@ -222,7 +222,10 @@ impl<'a> Context<'a> {
 
     /// How many of its calls were under way at a time: processes in I/O, times threads in calls.
     fn together(&self, draft: &Draft) -> f64 {
-        self.concurrency.min(draft.processes() as f64).max(1.0) * draft.cost.threads()
+        // The one that must go on reading for all is under way with them.
+        let reader = usize::from(draft.kind == Kind::SameReadByAll);
+        let processes = (draft.processes() + reader) as f64;
+        self.concurrency.min(processes).max(1.0) * draft.cost.threads()
     }
 
     /// The finding, if it has enough calls and costs enough.

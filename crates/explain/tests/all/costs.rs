@@ -115,3 +115,13 @@ fn attributes_of_open_files_are_charged_to_the_files() {
     let by_all = of_kind(&found_shared, Kind::SameNamesByAll).expect("a finding");
     assert_eq!(by_all.files.iter().map(|file| file.id).collect::<Vec<_>>(), [FileId(4)]);
 }
+
+#[test]
+fn reading_what_others_read_at_the_same_time_costs_their_part_of_the_time() {
+    // One rank must go on reading: three quarters of what four take at a time, 360 ms, are lost.
+    let reads = (0..4).flat_map(|rank| {
+        let read = move |i| moving(Call::Pread, rank, (i * 9 * MS, 9 * MS), i * MIB, MIB);
+        (0..40).map(move |i| Event { handle: Some(HandleId(4 + rank)), ..read(i) })
+    });
+    assert_eq!(lost_ms(&found(4, reads.collect()), Kind::SameReadByAll), 270.0);
+}
