@@ -111,9 +111,7 @@ impl<'a> Evidence<'a> {
     /// What all processes together have of an event that is plain; with its slot made, as slots are in order of first use.
     pub(crate) fn share(&mut self, event: &Seen<'_>) -> Shared {
         let mut shared = Shared::default();
-        let Some(handle) =
-            event.handle.filter(|_| !event.failed || event.op() == Op::Sync || event.op() == Op::Seek)
-        else {
+        let Some(handle) = event.handle.filter(|_| !event.failed || event.op() == Op::Sync) else {
             return shared;
         };
         if self.slots.of_handle(self.tables, handle, event.process).is_none() {
@@ -206,6 +204,8 @@ impl<'a> Evidence<'a> {
             Op::Read | Op::Write => self.add_access(event, shared),
             Op::Open | Op::Close => self.add_open(event, shared.is_some()),
             Op::Sync => self.add_sync(event, shared.is_some()),
+            // Programs ask so whether a file is a pipe: no request comes behind it.
+            Op::Seek if event.failed => None,
             Op::Seek => self.charge_handle(event, Class::Seek),
             Op::Metadata if matches!(event.call, Call::Flock | Call::FcntlLock) => {
                 self.charge_handle(event, Class::Lock)

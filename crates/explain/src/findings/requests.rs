@@ -11,7 +11,7 @@ const PASSED_ON_NS: u64 = 300;
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
     let streams =
         context.charged(Class::Stream).filter(|(_, cost)| cost.time_ns / cost.calls >= PASSED_ON_NS);
-    let seeks = context.charged(Class::Seek).filter(|(slot, cost)| cost.calls * 2 >= requests(slot));
+    let seeks = context.charged(Class::Seek).filter(|(slot, cost)| is_before_requests(slot, cost));
     let (alone_writes, alone_reads): (Vec<_>, Vec<_>) =
         sharing::alone(context).into_iter().partition(|(_, cost)| cost.write_bytes >= cost.read_bytes);
     let writes = context.uncontended(Class::SmallWrite).chain(lone_appends(context)).chain(alone_writes);
@@ -61,8 +61,13 @@ fn lone_appends<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Slot, Co
         .filter(move |(slot, _)| appended.get(&slot.file).is_some_and(|count| *count < 2))
 }
 
+/// Whether seeks come before requests: there are some, and one seek for two remarkable ones at least.
+fn is_before_requests(slot: &Slot, seeks: &Cost) -> bool {
+    (slot.read || slot.written) && seeks.calls * 2 >= remarkable(slot)
+}
+
 /// Remarkable requests of a slot: those that a seek may have come before.
-fn requests(slot: &Slot) -> u64 {
+fn remarkable(slot: &Slot) -> u64 {
     [
         Class::RandomRead,
         Class::RandomWrite,

@@ -125,3 +125,17 @@ fn reading_what_others_read_at_the_same_time_costs_their_part_of_the_time() {
     });
     assert_eq!(lost_ms(&found(4, reads.collect()), Kind::SameReadByAll), 270.0);
 }
+
+#[test]
+fn seeks_that_fail_and_those_of_files_without_requests_come_before_none() {
+    let seek = |i: u64| call(Call::Lseek, 0, i * 2 * MS, MS);
+    let read = |i: u64| moving(Call::Pread, 0, (i * 2 * MS + MS, MS / 2), i * MIB, MIB);
+    let seeks = |result: i64, reads: u64| {
+        let seeks = (0..300).map(|i| Event { result, ..seek(i) });
+        found(1, seeks.chain((0..reads).map(read)).collect())
+    };
+    assert_eq!(lost_ms(&seeks(0, 300), Kind::Seeks), 300.0);
+    for (result, reads) in [(-29, 0), (-29, 300), (0, 0)] {
+        assert_eq!(of_kind(&seeks(result, reads), Kind::Seeks), None, "{result}, {reads} reads");
+    }
+}
