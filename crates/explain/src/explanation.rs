@@ -302,10 +302,10 @@ pub struct Imbalance {
 /// Time spent in I/O calls, nested and simultaneous ones of a process counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoTime {
-    /// Sum over the processes, nanoseconds.
-    pub process_ns: u64,
+    /// Sum over the processes, nanoseconds: a hundred thousand of them have more than 64 bits of it after two days.
+    pub process_ns: u128,
     /// Sum of the processes' lifetimes, nanoseconds.
-    pub lifetime_ns: u64,
+    pub lifetime_ns: u128,
     /// Time with at least one process in I/O, nanoseconds.
     pub any_ns: u64,
 }

@@ -294,8 +294,8 @@ impl<'a> Totals<'a> {
         let process_count = measured.len() as u64;
         let processes: Vec<_> = measured.iter().map(|&index| self.process(index, duration_ns)).collect();
         let io_time = IoTime {
-            process_ns: processes.iter().map(|process| process.io_ns).fold(0, u64::saturating_add),
-            lifetime_ns: processes.iter().map(|process| process.lifetime_ns).fold(0, u64::saturating_add),
+            process_ns: processes.iter().map(|process| u128::from(process.io_ns)).sum(),
+            lifetime_ns: processes.iter().map(|process| u128::from(process.lifetime_ns)).sum(),
             any_ns: self.any.busy_ns,
         };
         let workload = self.workload(duration_ns);

@@ -190,7 +190,7 @@ impl<'e> Explained<'e> {
             run_time_s: only.map_or(found.duration_s(), |counted| counted.run_time_s),
             cpu_time_s: found.workload.cpu_s,
             io_time_s: found.io_time_s(),
-            io_time_sum_s: seconds(found.io_time.process_ns),
+            io_time_sum_s: found.io_time.process_ns as f64 / 1e9,
             io_fraction: found.io_time.fraction(),
             moved: Moved::of(found),
             cycle_s: found.rhythm.period_s,

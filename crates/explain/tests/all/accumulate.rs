@@ -582,6 +582,21 @@ fn the_time_of_calls_that_moved_nothing_is_in_no_bandwidth() {
     assert_eq!(found.io_time.process_ns, 70, "the program waited for them all the same");
 }
 
+#[test]
+fn the_time_of_all_processes_may_have_more_than_64_bits() {
+    let long = u64::MAX / 2;
+    let tables = Tables {
+        processes: (0..4).map(|rank| process(Some(rank), Some(long))).collect(),
+        files: vec![File { path: "/a".into() }],
+        handles: (0..4).map(|process| handle(0, process, 1)).collect(),
+        ..Tables::default()
+    };
+    let reads = (0..4).map(|rank| at(event(Call::Read, rank, Some(rank), 0, long), 0, 100));
+    let io_time = Explanation::of(&tables, reads).io_time;
+    assert_eq!(io_time.process_ns, 4 * u128::from(long));
+    assert_eq!((io_time.concurrency(), io_time.fraction()), (Some(4.0), Some(1.0)));
+}
+
 /// A rank that writes 3 MiB, and waits from 25 to 50 ms for requests to three servers at a time.
 #[test]
 fn requests_to_servers_are_what_reaches_the_files_and_their_times_add_up() {
@@ -684,7 +699,7 @@ proptest! {
         for time in 0..1100 {
             let count = (0..3).filter(|&process| busy(process, time)).count() as u64;
             any += u64::from(count > 0);
-            all += count;
+            all += u128::from(count);
         }
         prop_assert_eq!((found.io_time.any_ns, found.io_time.process_ns), (any, all));
         let lost: f64 = found.findings.iter().filter_map(|finding| finding.lost_ns).sum();
