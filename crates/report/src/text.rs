@@ -164,10 +164,45 @@ pub(crate) fn blocks(series: &[f64]) -> Option<(String, f64)> {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let room = screen::text_columns(COLUMNS + BESIDE).saturating_sub(BESIDE).max(10);
     let columns = room.min(series.len()).max(1);
-    let mut sums = vec![0.0; columns];
-    for (bin, bytes) in series.iter().enumerate() {
-        sums[bin * columns / series.len()] += bytes;
-    }
+    let sums = spread(series, columns);
     let top = sums.iter().copied().fold(0.0, f64::max);
     (top > 0.0).then(|| (sums.iter().map(|sum| BLOCKS[(sum / top * 8.0).ceil() as usize]).collect(), top))
+}
+
+/// What falls into each of `columns` equal spans, at most as many as there are bins. Bins that lie in two spans are
+/// shared: a column of three bins beside one of two would draw a constant rate as waves.
+fn spread(series: &[f64], columns: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; columns];
+    for (bin, bytes) in series.iter().enumerate() {
+        // In units of which a bin has `columns`, and a column as many as there are bins.
+        let (start, end) = (bin * columns, (bin + 1) * columns);
+        let (first, last) = (start / series.len(), (end - 1) / series.len());
+        for (column, sum) in sums.iter_mut().enumerate().take(last + 1).skip(first) {
+            let from = start.max(column * series.len());
+            let to = end.min((column + 1) * series.len());
+            *sum += bytes * (to - from) as f64 / columns as f64;
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{blocks, spread};
+
+    #[test]
+    fn a_constant_rate_is_drawn_as_one() {
+        for bins in [1, 63, 64, 65, 100, 129, 140, 191, 256] {
+            let (line, top) = blocks(&vec![1.0; bins]).expect("it has bytes");
+            let columns = line.chars().count();
+            assert!(line.chars().all(|block| block == '█'), "{bins}: {line}");
+            assert!((top - bins as f64 / columns as f64).abs() < 1e-9, "{bins}: {top}");
+        }
+    }
+
+    #[test]
+    fn bins_in_two_columns_are_shared() {
+        assert_eq!(spread(&[2.0, 4.0, 8.0], 2), [4.0, 10.0]);
+        assert_eq!(spread(&[1.0, 2.0, 3.0, 4.0], 2), [3.0, 7.0]);
+    }
 }
