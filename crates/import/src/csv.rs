@@ -21,6 +21,7 @@ use std::io::{BufRead, Write};
 use std::path::Path;
 
 use crate::builder::Builder;
+use crate::collective::is_collective;
 use crate::error::ImportError;
 use crate::lines::seconds_ns;
 use crate::sort::Access;
@@ -205,7 +206,7 @@ impl Reading {
             let builder = &mut self.builder;
             *self.handles.entry((file, process)).or_insert_with(|| builder.add_handle(file, process))
         });
-        let flags = Flags::NONE;
+        let flags = if is_collective(call) { Flags::COLLECTIVE } else { Flags::NONE };
         Ok(Access {
             call,
             flags,

@@ -8,6 +8,7 @@ use std::path::Path;
 
 mod blktrace;
 mod builder;
+mod collective;
 mod csv;
 pub mod darshan;
 mod dftracer;

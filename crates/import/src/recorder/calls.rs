@@ -10,6 +10,7 @@ use super::meaning::{Meaning, Object, Place, What};
 use super::metadata::Metadata;
 use super::signatures::{Signature, Signatures, Usable};
 use crate::builder::Builder;
+use crate::collective::is_collective;
 use crate::error::ImportError;
 use crate::sort::Access;
 use pio_trace::Flags;
@@ -213,7 +214,7 @@ impl Process<'_> {
         let mut flags = Flags::NONE;
         for (holds, flag) in [
             (above.is_known, Flags::PHYSICAL),
-            (meaning.collective, Flags::COLLECTIVE),
+            (is_collective(meaning.call), Flags::COLLECTIVE),
             (bytes.appends, Flags::APPEND),
             (meaning.call.is_asynchronous(), Flags::ASYNC),
         ] {

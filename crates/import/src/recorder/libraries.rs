@@ -18,7 +18,7 @@ pub(super) fn hdf5(function: &str, words: &Words<'_>, reading: &mut Reading) -> 
         _ if moves_data(call) => (Object::None, What::MoveBelow { size: None }),
         _ => (Object::None, What::Other { size: 0 }),
     };
-    Some(Meaning { call, object, what, collective: false })
+    Some(Meaning { call, object, what })
 }
 
 /// Of PnetCDF.
@@ -34,10 +34,7 @@ pub(super) fn pnetcdf(function: &str, words: &Words<'_>, reading: &mut Reading) 
         _ if moves_data(call) => What::MoveBelow { size: None },
         _ => What::Other { size: 0 },
     };
-    // All ranks come together, but to move data each for itself, and to force them.
-    let alone = moves_data(call) || matches!(call, Call::NcmpiWait | Call::NcmpiFlush);
-    let collective = !alone || call.name().ends_with("_all");
-    Some(Meaning { call, object, what, collective })
+    Some(Meaning { call, object, what })
 }
 
 fn call(name: &str, layer: Layer) -> Option<Call> {

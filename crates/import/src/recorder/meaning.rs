@@ -14,7 +14,6 @@ pub(super) struct Meaning {
     pub(super) call: Call,
     pub(super) object: Object,
     pub(super) what: What,
-    pub(super) collective: bool,
 }
 
 /// What a call works on.
@@ -204,7 +203,7 @@ fn posix(function: &str, arguments: &[&str], metadata: &Metadata, reading: &mut 
         }
         _ => return None,
     };
-    Some(Meaning { call, object, what, collective: false })
+    Some(Meaning { call, object, what })
 }
 
 /// Of MPI-IO; `rest` is the name behind `MPI_File_`.
@@ -216,7 +215,7 @@ fn mpi_file(function: &str, rest: &str, arguments: &[&str], reading: &mut Readin
         let name = words.text(4);
         let what =
             What::OpenShared { file: reading.builder.file(words.text(1)), together: is_name_of_all(name) };
-        return Some(Meaning { call, object: Object::Shared(reading.shared(name)), what, collective: true });
+        return Some(Meaning { call, object: Object::Shared(reading.shared(name)), what });
     }
     let object = Object::Shared(reading.shared(words.text(0)));
     let what = match call.op() {
@@ -243,11 +242,7 @@ fn mpi_file(function: &str, rest: &str, arguments: &[&str], reading: &mut Readin
         }
         _ => What::Other { size: words.size(1).unwrap_or(0) },
     };
-    let alone = matches!(call.op(), Op::Read | Op::Write | Op::Seek)
-        && !rest.contains("_all")
-        && !rest.contains("ordered");
-    let collective = !alone && call != Call::MpiFileGetSize;
-    Some(Meaning { call, object, what, collective })
+    Some(Meaning { call, object, what })
 }
 
 /// Of MPI's messages: how many bytes, not to whom.
@@ -261,17 +256,7 @@ fn message(function: &str, arguments: &[&str]) -> Option<Meaning> {
     };
     let unit = datatype_size(words.text(datatype));
     let size = words.size(count).zip(unit).and_then(|(count, unit)| count.checked_mul(unit));
-    let alone = [
-        Call::MpiSend,
-        Call::MpiRecv,
-        Call::MpiIsend,
-        Call::MpiIrecv,
-        Call::MpiWait,
-        Call::MpiWaitall,
-        Call::MpiSendrecv,
-    ];
-    let collective = !alone.contains(&call);
-    Some(Meaning { call, object: Object::None, what: What::Other { size: size.unwrap_or(0) }, collective })
+    Some(Meaning { call, object: Object::None, what: What::Other { size: size.unwrap_or(0) } })
 }
 
 /// Bytes of an element. Of types that programs make, Recorder has no more than a name, if that.

@@ -327,6 +327,20 @@ fn a_table_is_read_whatever_its_order() {
     assert_eq!(notes(&trace, "lost lines"), ["1 not understood: line 4 (call)"]);
 }
 
+/// Calls of all ranks together were taken for those of each alone, and the advice was to make them collective.
+#[test]
+fn calls_of_a_table_are_collective_by_their_names() {
+    let log = "start_s,call,file,offset,size,rank\n\
+               0,MPI_File_open,/d/a,,,0\n\
+               1,MPI_File_write_at_all,/d/a,0,512,0\n\
+               2,MPI_File_write_at,/d/a,0,512,0\n\
+               3,MPI_Barrier,,,,0\n\
+               4,pwrite,/d/a,0,512,0\n";
+    let trace = trace_of(Tool::Csv, log.as_bytes());
+    let collective = events(&trace).iter().map(|event| event.flags.contains(Flags::COLLECTIVE)).collect::<Vec<_>>();
+    assert_eq!(collective, [true, true, false, true, false]);
+}
+
 /// The rest of the table was one file's name, and the trace whole.
 #[test]
 fn a_quotation_mark_that_is_not_closed_is_damage() {
