@@ -38,8 +38,10 @@ pub struct DiffOperation {
 pub struct DiffFinding {
     /// What is wrong.
     pub kind: Kind,
-    /// What it costs, seconds of the job; 0 where it was not found or its cost is not known.
-    pub lost_s: [f64; 2],
+    /// Whether it was found.
+    pub found: [bool; 2],
+    /// What it costs, seconds of the job; none where it was not found or its cost is not known.
+    pub lost_s: [Option<f64>; 2],
 }
 
 /// A file of the same path in both runs.
@@ -76,15 +78,25 @@ fn operations(runs: [&Explanation; 2]) -> Vec<DiffOperation> {
 }
 
 fn findings(runs: [&Explanation; 2]) -> Vec<DiffFinding> {
-    let mut all: BTreeMap<Kind, [f64; 2]> = BTreeMap::new();
-    for (side, found) in runs.into_iter().enumerate() {
-        for finding in &found.findings {
-            all.entry(finding.kind).or_default()[side] += finding.lost_ns.unwrap_or(0.0) / 1e9;
+    let mut all: BTreeMap<Kind, DiffFinding> = BTreeMap::new();
+    for (side, run) in runs.into_iter().enumerate() {
+        for finding in &run.findings {
+            let kind = finding.kind;
+            let new = DiffFinding { kind, found: [false; 2], lost_s: [None; 2] };
+            let one = all.entry(kind).or_insert(new);
+            one.found[side] = true;
+            if let Some(lost_ns) = finding.lost_ns {
+                *one.lost_s[side].get_or_insert(0.0) += lost_ns / 1e9;
+            }
         }
     }
-    let mut all: Vec<_> = all.into_iter().map(|(kind, lost_s)| DiffFinding { kind, lost_s }).collect();
-    let change = |one: &DiffFinding| (one.lost_s[0] - one.lost_s[1]).abs();
-    all.sort_by(|one, other| change(other).total_cmp(&change(one)));
+    let mut all: Vec<_> = all.into_values().collect();
+    // Of those whose costs are not known, first what only one run has.
+    let change = |one: &DiffFinding| (one.lost_s[0].unwrap_or(0.0) - one.lost_s[1].unwrap_or(0.0)).abs();
+    let in_both = |one: &DiffFinding| one.found[0] == one.found[1];
+    all.sort_by(|one, other| {
+        change(other).total_cmp(&change(one)).then_with(|| in_both(one).cmp(&in_both(other)))
+    });
     all
 }
 

@@ -156,9 +156,19 @@ fn operations(all: &[DiffOperation]) -> Table {
 }
 
 fn findings(all: &[DiffFinding]) -> Table {
-    let cost = |seconds: f64| units::if_known((seconds > 0.0).then_some(seconds), units::time_s);
-    let rows = all.iter().map(|DiffFinding { kind, lost_s: [a, b] }| {
-        vec![title_of(*kind).to_string(), cost(*a), cost(*b), change(*a, *b)]
+    let cost = |found: bool, lost_s: Option<f64>| match lost_s {
+        None if found => "not known".to_owned(),
+        lost_s => units::if_known(lost_s, units::time_s),
+    };
+    let rows = all.iter().map(|one| {
+        let ([in_a, in_b], [a, b]) = (one.found, one.lost_s);
+        // A finding is new or gone whatever it costs.
+        let change = match (in_a, in_b) {
+            (false, _) => "new".to_owned(),
+            (_, false) => "gone".to_owned(),
+            _ => a.zip(b).map_or(units::NOTHING.to_owned(), |(a, b)| change(a, b)),
+        };
+        vec![title_of(one.kind).to_string(), cost(in_a, a), cost(in_b, b), change]
     });
     Table {
         title: "Findings, and what they cost".into(),

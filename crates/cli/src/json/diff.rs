@@ -54,6 +54,8 @@ struct Operation {
 #[derive(Serialize)]
 struct Finding {
     kind: String,
+    found_before: bool,
+    found_after: bool,
     cost_before_s: f64,
     cost_after_s: f64,
 }
@@ -126,8 +128,10 @@ fn operation(one: &DiffOperation) -> Operation {
 }
 
 fn finding(one: &DiffFinding) -> Finding {
-    let [cost_before_s, cost_after_s] = one.lost_s;
-    Finding { kind: kind_name(one.kind), cost_before_s, cost_after_s }
+    let [found_before, found_after] = one.found;
+    // Version 1 has numbers here: what was not found costs nothing.
+    let [cost_before_s, cost_after_s] = one.lost_s.map(|lost_s| lost_s.unwrap_or(0.0));
+    Finding { kind: kind_name(one.kind), found_before, found_after, cost_before_s, cost_after_s }
 }
 
 fn file<'e>(one: &DiffFile<'e>) -> File<'e> {

@@ -166,7 +166,12 @@ fn diff_prints_both_runs() {
     );
     let calls = |side: &str| found[side]["write_calls"].as_u64().unwrap();
     assert_eq!((calls("before"), calls("after")), (4000, 10));
-    assert!(!found["findings"].as_array().unwrap().is_empty(), "{found}");
+    let findings = found["findings"].as_array().unwrap();
+    assert!(!findings.is_empty(), "{found}");
+    for finding in findings {
+        let is_found = |side: &str| finding[format!("found_{side}")].as_bool().unwrap();
+        assert!(is_found("before") || is_found("after"), "{finding}");
+    }
 }
 
 #[test]

@@ -509,6 +509,29 @@ fn two_runs_are_set_side_by_side() {
     );
 }
 
+/// Whose cost is not known were the same in both runs.
+#[test]
+fn findings_of_one_run_are_new_or_gone_whatever_they_cost() {
+    let (tables, events) = synthetic::checkpoints(8, 25);
+    let mut before = Explanation::of(&tables, events);
+    before.findings.truncate(1);
+    before.findings[0].lost_ns = None;
+    let mut after = before.clone();
+    after.findings.clear();
+    let told = |before, after| {
+        let text = pio_report::diff_text(before, after);
+        let table = text.split("Findings, and what they cost").nth(1).expect("there is one").to_owned();
+        let row = table.lines().find(|line| line.contains("not known")).expect("it is there");
+        row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).skip(1).map(str::to_owned).collect()
+    };
+    let cells: Vec<String> = told(&before, &after);
+    assert_eq!(cells, ["not known", "–", "gone"]);
+    let cells: Vec<String> = told(&after, &before);
+    assert_eq!(cells, ["–", "not known", "new"]);
+    let cells: Vec<String> = told(&before, &before);
+    assert_eq!(cells, ["not known", "not known", "–"]);
+}
+
 /// The pages of a trace: of what was gathered while it was explained, and without that; and whether anything was.
 fn both_pages(tables: &Tables, events: &[Event]) -> (bool, String, String) {
     let trace = trace(tables, events);
