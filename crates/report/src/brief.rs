@@ -6,7 +6,8 @@ use crate::units::{self, things};
 use crate::words::of_what;
 use crate::{escape, findings, headline, screen};
 
-/// Findings that are told.
+/// Lines at most, and of them for findings: fewer where the run was not wholly seen.
+const LINES: usize = 10;
 const FINDINGS: usize = 3;
 
 /// At most ten lines, each about one thing.
@@ -15,31 +16,34 @@ pub fn brief(found: &Explanation, counted: Option<&Counted>) -> String {
     if let Some(lost) = headline::lost(found) {
         lines.push(screen::warning(&escape::terminal(&lost)));
     }
-    let mut say = |about: &str, text: &str| {
+    let say = |lines: &mut Vec<String>, about: &str, text: &str| {
         lines.push(format!("{} {}", screen::title(about), escape::terminal(text)));
     };
-    say("Job:", &escape::beginning(&found.job, 90));
+    say(&mut lines, "Job:", &escape::beginning(&found.job, 90));
     match counted.filter(|_| found.events == 0) {
         Some(counted) => {
             let sentences = crate::counted::summary(found, counted);
-            sentences.iter().zip(["Time:", "Bytes:"]).for_each(|(sentence, about)| say(about, sentence));
+            for (sentence, about) in sentences.iter().zip(["Time:", "Bytes:"]) {
+                say(&mut lines, about, sentence);
+            }
         }
         None => {
-            say("Time:", &time(found));
-            say("Bytes:", &bytes(found));
+            say(&mut lines, "Time:", &time(found));
+            say(&mut lines, "Bytes:", &bytes(found));
         }
     }
-    if found.findings.is_empty() {
-        let (about, line) = match counted {
-            Some(counted) => crate::counted::headline_lines(found, counted),
-            None => headline::lines(found),
-        }
-        .swap_remove(0);
-        say(&format!("{about}:"), &line);
+    let headline = match counted {
+        Some(counted) => crate::counted::headline_lines(found, counted),
+        None => headline::lines(found),
+    };
+    // Findings follow, with their changes.
+    for (about, line) in headline.iter().filter(|(about, _)| !headline::OF_A_FINDING.contains(about)) {
+        say(&mut lines, &format!("{about}:"), line);
     }
-    for (number, finding) in found.findings.iter().take(FINDINGS).enumerate() {
-        say(&format!("{}.", number + 1), &headline::cause(found, finding));
-        say("   Change:", findings::change_of(finding));
+    let told = FINDINGS.min(LINES.saturating_sub(lines.len()) / 2);
+    for (number, finding) in found.findings.iter().take(told).enumerate() {
+        say(&mut lines, &format!("{}.", number + 1), &headline::cause(found, finding));
+        say(&mut lines, "   Change:", findings::change_of(finding));
     }
     lines.push(String::new());
     lines.join("\n")

@@ -20,7 +20,8 @@ pub fn diff_text(before: &Explanation, after: &Explanation) -> String {
         let lacks = crate::headline::losses(&found.trouble).into_iter();
         let empty =
             (found.events == 0).then(|| "it holds no calls, so there is nothing to compare".to_owned());
-        for line in lacks.chain(empty) {
+        let unseen = crate::headline::unseen(found).map(|unseen| format!("not seen: {unseen}"));
+        for line in lacks.chain(empty).chain(unseen) {
             text.push_str(&wrap(&escape::terminal(&format!("! not complete: {line}")), 98, "        "));
         }
     }

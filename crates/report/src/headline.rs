@@ -7,6 +7,9 @@ use pio_trace::{CallsByKind, FileId, Layer, Op, Unseen};
 use crate::units::{self, things};
 use crate::{escape, findings};
 
+/// What the lines about the costliest finding are about.
+pub(crate) const OF_A_FINDING: [&str; 3] = ["Costliest", "Change", "Gain"];
+
 /// The lines: what they are about, and what they say.
 pub(crate) fn lines(found: &Explanation) -> Vec<(&'static str, String)> {
     lines_or(found, &|| where_time_goes(found))
@@ -103,7 +106,7 @@ fn part(calls: &CallsByKind, made: Option<CallsByKind>) -> String {
 }
 
 /// Programs that ran in the job and could not be seen, those that moved most first.
-fn unseen(found: &Explanation) -> Option<String> {
+pub(crate) fn unseen(found: &Explanation) -> Option<String> {
     const SHOWN: usize = 3;
     let mut unseen: Vec<&Unseen> = found.trouble.losses.unseen.iter().collect();
     let bytes = |program: &Unseen| program.read_bytes.saturating_add(program.written_bytes);

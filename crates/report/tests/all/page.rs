@@ -146,7 +146,16 @@ fn what_is_lost_is_the_headline() {
     assert!(page.contains("≥ 100.6 MiB"));
 
     let found = Explanation::of(&tables, events.iter().cloned());
-    assert!(pio_report::diff_text(&found, &found).contains("! not complete: the budget left out 236 MiB"));
+    let compared = pio_report::diff_text(&found, &found);
+    assert!(compared.contains("! not complete: the budget left out 236 MiB"), "{compared}");
+    assert!(compared.contains("not seen: busybox × 2 (read 1 KiB, wrote 12 MiB"), "{compared}");
+
+    // It told of these only where there was no finding, and then not that there was none.
+    let brief = pio_report::brief(&found, None);
+    assert!(brief.contains("Not seen: busybox × 2") && brief.contains("1. "), "{brief}");
+    let brief = pio_report::brief(&Explanation { findings: Vec::new(), ..found }, None);
+    assert!(brief.contains("Not seen: busybox × 2") && brief.contains("No finding: "), "{brief}");
+    assert!(brief.lines().count() <= 10, "{brief}");
 }
 
 /// The part of their lives was said to be one of the run, right above a finding with the part of the run.
