@@ -178,19 +178,22 @@ impl Unit {
             Unit::Bytes => parse_size(text).map(|bytes| bytes as f64).or_else(|| text.parse().ok()),
             Unit::Calls => text.parse().ok(),
             Unit::Time => {
-                const TIMES: [(&str, f64); 8] = [
-                    ("min", 60.0),
-                    ("ms", 1e-3),
-                    ("us", 1e-6),
-                    ("µs", 1e-6),
-                    ("ns", 1e-9),
-                    ("h", 3600.0),
-                    ("s", 1.0),
-                    ("", 1.0),
+                // Parts of a second divide, as times of runs are nanoseconds over 1e9: 5 × 1e-6 is less than 5,000 / 1e9,
+                // so that 5 µs were more than 5 µs.
+                const TIMES: [(&str, f64, f64); 8] = [
+                    ("min", 60.0, 1.0),
+                    ("ms", 1.0, 1e3),
+                    ("us", 1.0, 1e6),
+                    ("µs", 1.0, 1e6),
+                    ("ns", 1.0, 1e9),
+                    ("h", 3600.0, 1.0),
+                    ("s", 1.0, 1.0),
+                    ("", 1.0, 1.0),
                 ];
-                let (number, seconds) =
-                    TIMES.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)))?;
-                Some(number.trim_end().parse::<f64>().ok()? * seconds)
+                let (number, seconds, parts) = TIMES.iter().find_map(|(unit, seconds, parts)| {
+                    Some((text.strip_suffix(unit)?, seconds, parts))
+                })?;
+                Some(number.trim_end().parse::<f64>().ok()? * seconds / parts)
             }
         }
     }
@@ -352,6 +355,17 @@ mod tests {
         assert_eq!(read("read_bytes > 1000").limit, Limit::Value(1000.0));
         assert_eq!(read("write.calls > 0").metric, Metric::Operation(Op::Write, Amount::Calls));
         assert_eq!(read("io_time > 110 %").to_string(), "io_time > 110 %");
+    }
+
+    #[test]
+    fn a_value_is_its_limit_in_every_unit() {
+        for unit in [("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("ns", 1.0)] {
+            for number in 1..1000 {
+                let value = f64::from(number) * unit.1 / 1e9;
+                assert!(!read(&format!("io_time > {number} {}", unit.0)).holds(value, 1.0), "{number} {unit:?}");
+                assert!(read(&format!("io_time >= {number} {}", unit.0)).holds(value, 1.0), "{number} {unit:?}");
+            }
+        }
     }
 
     #[test]
