@@ -4,7 +4,7 @@
 //! holds if the factor between the two says so and a rank test rules out that chance did it.
 
 mod baseline;
-mod rank;
+pub(crate) mod rank;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

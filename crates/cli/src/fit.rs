@@ -19,6 +19,7 @@ use pio_report::units::{things, time_s};
 use pio_sim::{Options, Workload, simulate};
 use pio_trace::{Call, Tables, Trace};
 
+use crate::compare::rank::median;
 use crate::explain;
 use crate::here::{self, Here};
 use crate::learned::{self, Asked};
@@ -409,8 +410,21 @@ fn error(log_ratio: f64) -> f64 {
 
 /// The median of the errors' sizes, and the largest.
 fn summary(name: &str, ratios: &[f64]) -> String {
-    let mut errors: Vec<f64> = ratios.iter().map(|ratio| error(*ratio).abs()).collect();
-    errors.sort_by(f64::total_cmp);
-    let (median, most) = (errors[(errors.len() - 1) / 2], errors[errors.len() - 1]);
+    let errors: Vec<f64> = ratios.iter().map(|ratio| error(*ratio).abs()).collect();
+    let most = errors.iter().copied().fold(0.0, f64::max);
+    let median = median(errors);
     format!("{name}: off by {median:.0} % in the median, {most:.0} % at most.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::summary;
+
+    #[test]
+    fn the_median_of_an_even_number_of_errors_is_between_the_middle_two() {
+        let off = |percent: f64| (1.0 + percent / 100.0).ln();
+        let told = summary("sp", &[off(40.0), off(10.0), off(-20.0), off(0.0)]);
+        assert_eq!(told, "sp: off by 15 % in the median, 40 % at most.");
+        assert_eq!(summary("sp", &[off(10.0)]), "sp: off by 10 % in the median, 10 % at most.");
+    }
 }
