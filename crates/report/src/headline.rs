@@ -143,17 +143,44 @@ pub(crate) fn at_least(found: &Explanation) -> &'static str {
     if found.trouble.is_incomplete() { "at least " } else { "" }
 }
 
-/// `many small writes: 1.2 s, 34 % of the run, most on /scratch/out`.
+/// `many small writes: 1.2 s, 34 % of the run, most on /scratch/out`. No file is named where none has half of the time.
 pub(crate) fn cause(found: &Explanation, finding: &Finding) -> String {
     let title = begun_small(findings::title_of(finding.kind));
-    let place = finding.files.first().and_then(|one| path_of(found, one.id));
+    let place = finding.files.first().and_then(|one| Some((one, path_of(found, one.id)?)));
     let place = match (place, finding.files.len()) {
         (None, _) => String::new(),
-        (Some(path), 1) => format!(", on {path}"),
-        (Some(path), _) => format!(", most on {path}"),
+        (Some((_, path)), 1) => format!(", on {path}"),
+        (Some((one, path)), _) if is_most(one.time_ns, finding.cost.time_ns) => format!(", most on {path}"),
+        (Some(_), many) => {
+            let folder = common_folder(finding.files.iter().filter_map(|one| found.path(one.id)));
+            let folder = folder
+                .map_or(String::new(), |folder| format!(" in {}", escape::shorten(folder, PATH_COLUMNS)));
+            format!(", on {}{folder}", things(many as u64, "file", "files"))
+        }
     };
     let price = findings::price(found, finding);
     format!("{title}: {}{place}.", price.strip_prefix("costs ").unwrap_or(&price))
+}
+
+/// Whether a part is half of the time or more.
+fn is_most(part_ns: u64, time_ns: u64) -> bool {
+    part_ns > 0 && part_ns >= time_ns.div_ceil(2)
+}
+
+/// The innermost folder that all of these files are in; none if it is the root, or not known.
+fn common_folder<'p>(paths: impl Iterator<Item = &'p str>) -> Option<&'p str> {
+    let folders = paths.map(|path| path.rsplit_once('/').map_or("", |(folder, _)| folder));
+    let is_in = |folder: &str, outer: &str| {
+        let rest = folder.strip_prefix(outer);
+        outer.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let common = folders.reduce(|mut outer, folder| {
+        while !is_in(folder, outer) {
+            outer = outer.rsplit_once('/').map_or("", |(outer, _)| outer);
+        }
+        outer
+    });
+    common.filter(|folder| !folder.is_empty())
 }
 
 fn path_of(found: &Explanation, id: FileId) -> Option<String> {
@@ -225,17 +252,36 @@ fn where_time_goes(found: &Explanation) -> String {
     sentence + "."
 }
 
-/// The operation of the program's that took most time; and the file, if it was one on files.
+/// The operation of the program's that took most time; and the file, if half of that or more was on one.
 fn most_time(found: &Explanation) -> Option<(Op, Option<&str>)> {
     let asked = found.layers.iter().filter(|table| !table.physical && table.layer != Layer::Message);
     let operations = asked.flat_map(|table| table.table.operations.iter());
-    let (op, _) = operations.filter(|(_, tally)| tally.time_ns > 0).max_by_key(|(_, tally)| tally.time_ns)?;
+    let (op, tally) =
+        operations.filter(|(_, tally)| tally.time_ns > 0).max_by_key(|(_, tally)| tally.time_ns)?;
     let time_ns = |file: &pio_explain::FileStatistics| match op {
         Op::Open => file.program.open.time_ns,
         Op::Read => file.program.read.time_ns,
         Op::Write => file.program.write.time_ns,
         _ => 0,
     };
-    let file = found.files.iter().filter(|file| time_ns(file) > 0).max_by_key(|file| time_ns(file));
+    let file = found.files.iter().max_by_key(|file| time_ns(file));
+    let file = file.filter(|file| is_most(time_ns(file), tally.time_ns));
     Some((op, file.map(|file| file.path.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common_folder;
+
+    #[test]
+    fn folders_that_files_are_in_together() {
+        let common = |paths: &[&'static str]| common_folder(paths.iter().copied());
+        assert_eq!(common(&["/d/x0", "/d/x1"]), Some("/d"));
+        assert_eq!(common(&["/d/a/x0", "/d/a/x1", "/d/ab/x1"]), Some("/d"));
+        assert_eq!(common(&["/d/a/x0", "/d/x1", "/d/a/x1"]), Some("/d"));
+        assert_eq!(common(&["/d/x0", "/e/x1"]), None);
+        assert_eq!(common(&["d/x0", "d/x1"]), Some("d"));
+        assert_eq!(common(&["x0", "d/x1", "e/x1", "/d/x"]), None);
+        assert_eq!(common(&[]), None);
+    }
 }

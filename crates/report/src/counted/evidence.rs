@@ -188,12 +188,14 @@ pub(crate) fn where_time_goes(found: &Explanation, counted: &Counted) -> String 
         units::time_s(calls_s),
         units::percent(part)
     );
-    // Those with the most time come first.
-    if let Some(file) = counted.files.iter().find(called) {
-        sentence.push_str(&format!(", most in {}", most_time(file)));
-        if !file.name.is_empty() {
-            sentence.push_str(&format!(" of {}", escape::shorten(&file.name, PATH_COLUMNS)));
+    let files: Vec<&CountedFile> = counted.files.iter().filter(called).collect();
+    // Those with the most time come first; one of many that are alike is not where the time goes.
+    match files.first().filter(|file| file.counts.time_s() >= calls_s / 2.0 && !file.name.is_empty()) {
+        Some(file) => {
+            let name = escape::shorten(&file.name, PATH_COLUMNS);
+            sentence.push_str(&format!(", most in {} of {name}", most_time(&[file])));
         }
+        None => sentence.push_str(&format!(", most in {}", most_time(&files))),
     }
     sentence + "."
 }
@@ -203,11 +205,14 @@ fn names(counted: &Counted, module: Module) -> BTreeSet<&str> {
     of_module.map(|file| file.name.as_str()).collect()
 }
 
-/// What took most of the time on a file.
-fn most_time(file: &CountedFile) -> &'static str {
-    let counts = &file.counts;
-    let sorts =
-        [("opens, seeks and stats", counts.metadata_s), ("reads", counts.read_s), ("writes", counts.write_s)];
+/// What took most of the time on files.
+fn most_time(files: &[&CountedFile]) -> &'static str {
+    let sum = |of: fn(&CountedFile) -> f64| files.iter().map(|file| of(file)).sum::<f64>();
+    let sorts = [
+        ("opens, seeks and stats", sum(|file| file.counts.metadata_s)),
+        ("reads", sum(|file| file.counts.read_s)),
+        ("writes", sum(|file| file.counts.write_s)),
+    ];
     sorts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or("calls", |(name, _)| name)
 }
 
