@@ -45,7 +45,7 @@ pub fn diff_text(before: &Explanation, after: &Explanation) -> String {
 fn sentences(before: &Explanation, after: &Explanation) -> Vec<String> {
     let mut sentences = Vec::new();
     let compare = |what: &str, a: f64, b: f64| {
-        let change = match change(a, b) {
+        let change = match change(Some(a), Some(b)) {
             _ if (a - b).abs() <= NOISE * a.max(b) => "about the same".to_string(),
             change => change,
         };
@@ -53,7 +53,7 @@ fn sentences(before: &Explanation, after: &Explanation) -> Vec<String> {
     };
     sentences.push(compare("The run", before.duration_s(), after.duration_s()));
     sentences.push(compare("I/O time, the mean of the processes,", before.io_time_s(), after.io_time_s()));
-    if (before.process_count, before.is_mpi) != (after.process_count, after.is_mpi) {
+    if before.process_count != after.process_count {
         sentences.push(format!(
             "The runs have {} and {} processes: sums are not of the same.",
             units::count(before.process_count),
@@ -67,33 +67,44 @@ fn sentences(before: &Explanation, after: &Explanation) -> Vec<String> {
     sentences
 }
 
-/// One number of each run, if that was measured, and how it changed; no row if both have nothing of it.
-fn row(
-    name: &str,
-    a: impl Into<Option<f64>>,
-    b: impl Into<Option<f64>>,
-    unit: fn(f64) -> String,
-) -> Option<Vec<String>> {
-    let (a, b) = (a.into(), b.into());
-    let (from, to) = (a.unwrap_or(0.0), b.unwrap_or(0.0));
-    (from != 0.0 || to != 0.0)
-        .then(|| vec![name.to_string(), units::if_known(a, unit), units::if_known(b, unit), change(from, to)])
+/// One number of each run, if that was measured, and how it changed; no row if neither has it.
+fn row(name: &str, a: Option<f64>, b: Option<f64>, unit: fn(f64) -> String) -> Option<Vec<String>> {
+    (a.is_some() || b.is_some())
+        .then(|| vec![name.to_string(), units::if_known(a, unit), units::if_known(b, unit), change(a, b)])
 }
 
-/// `+12 %`, `-40 %`, `3.2 ×`, `new`, `gone`.
-fn change(a: f64, b: f64) -> String {
+/// An amount of each run: 0 is none of it. No row if neither has any.
+fn amount(name: &str, a: f64, b: f64, unit: fn(f64) -> String) -> Option<Vec<String>> {
+    let some = |value: f64| (value != 0.0).then_some(value);
+    let change = change(some(a), some(b));
+    (a != 0.0 || b != 0.0).then(|| vec![name.to_string(), unit(a), unit(b), change])
+}
+
+/// `+12 %`, `-40 %`, `3.2 ×`; `new`, `gone` of what only one run has. Of a number that is 0 in one run there is no factor.
+fn change(a: Option<f64>, b: Option<f64>) -> String {
+    let (a, b) = match (a, b) {
+        (None, None) => return units::NOTHING.into(),
+        (None, _) => return "new".into(),
+        (_, None) => return "gone".into(),
+        (Some(a), Some(b)) => (a, b),
+    };
     if a == b {
         return "=".into();
     }
     if a <= 0.0 || b <= 0.0 {
-        return if a <= 0.0 { "new" } else { "gone" }.into();
+        return if a <= 0.0 { "from 0" } else { "to 0" }.into();
     }
     let factor = b / a;
     if !(0.5..2.0).contains(&factor) {
         let (sign, factor) = if factor < 1.0 { ("1/", 1.0 / factor) } else { ("", factor) };
         return format!("× {sign}{}", units::significant((factor * 10.0).round() / 10.0));
     }
-    format!("{:+.1} %", (factor - 1.0) * 100.0)
+    let percent = (factor - 1.0) * 100.0;
+    match percent.abs() {
+        0.0..0.005 => "=".into(),
+        0.005..0.05 => format!("{percent:+.2} %"),
+        _ => format!("{percent:+.1} %"),
+    }
 }
 
 fn number(value: f64) -> String {
@@ -110,15 +121,15 @@ fn totals(before: &Explanation, after: &Explanation) -> Table {
     let (a, b) = (before, after);
     let (x, y) = (&a.workload, &b.workload);
     let rows = [
-        row("duration", a.duration_s(), b.duration_s(), units::time_s),
-        row("I/O time per process", a.io_time_s(), b.io_time_s(), units::time_s),
+        amount("duration", a.duration_s(), b.duration_s(), units::time_s),
+        amount("I/O time per process", a.io_time_s(), b.io_time_s(), units::time_s),
         row("busiest process over mean", imbalance(a), imbalance(b), number),
-        row("processes", a.process_count as f64, b.process_count as f64, number),
-        row("files", x.files as f64, y.files as f64, number),
-        row("requests", x.io_count() as f64, y.io_count() as f64, number),
+        amount("processes", a.process_count as f64, b.process_count as f64, number),
+        amount("files", x.files as f64, y.files as f64, number),
+        amount("requests", x.io_count() as f64, y.io_count() as f64, number),
         row("mean request", x.mean_io_bytes(), y.mean_io_bytes(), units::bytes),
-        row("read", x.read.bytes as f64, y.read.bytes as f64, units::bytes),
-        row("written", x.write.bytes as f64, y.write.bytes as f64, units::bytes),
+        amount("read", x.read.bytes as f64, y.read.bytes as f64, units::bytes),
+        amount("written", x.write.bytes as f64, y.write.bytes as f64, units::bytes),
         row("read bandwidth", bandwidth(old.read), bandwidth(new.read), units::rate),
         row("write bandwidth", bandwidth(old.write), bandwidth(new.write), units::rate),
         row("consecutive accesses, of the program", asked(a), asked(b), units::percent),
@@ -135,17 +146,18 @@ fn totals(before: &Explanation, after: &Explanation) -> Table {
 
 /// Calls and times by layer and operation; those whose time changed most first.
 fn operations(all: &[DiffOperation]) -> Table {
-    let time = |tally: &Tally| units::if_known((tally.count > 0).then(|| tally.time_s()), units::time_s);
+    let count = |tally: &Tally| (tally.count > 0).then_some(tally.count as f64);
+    let time_s = |tally: &Tally| (tally.count > 0).then(|| tally.time_s());
     let rows = all.iter().map(|DiffOperation { layer, physical, op, tallies: [a, b] }| {
         vec![
             if *physical { format!("{} (below)", layer.name()) } else { layer.name().to_string() },
             op.name().to_string(),
             units::count(a.count),
             units::count(b.count),
-            change(a.count as f64, b.count as f64),
-            time(a),
-            time(b),
-            change(a.time_s(), b.time_s()),
+            change(count(a), count(b)),
+            units::if_known(time_s(a), units::time_s),
+            units::if_known(time_s(b), units::time_s),
+            change(time_s(a), time_s(b)),
         ]
     });
     Table {
@@ -167,7 +179,7 @@ fn findings(all: &[DiffFinding]) -> Table {
         let change = match (in_a, in_b) {
             (false, _) => "new".to_owned(),
             (_, false) => "gone".to_owned(),
-            _ => a.zip(b).map_or(units::NOTHING.to_owned(), |(a, b)| change(a, b)),
+            _ => a.zip(b).map_or(units::NOTHING.to_owned(), |(a, b)| change(Some(a), Some(b))),
         };
         vec![title_of(one.kind).to_string(), cost(in_a, a), cost(in_b, b), change]
     });
@@ -181,9 +193,9 @@ fn findings(all: &[DiffFinding]) -> Table {
 
 /// Files of the same path, by the change of the time spent on them.
 fn files(all: &[DiffFile<'_>]) -> Table {
-    let time_s = |one: &Option<Tally>| one.map_or(0.0, |tally| tally.time_s());
+    let time_s = |one: &Option<Tally>| one.map(|tally| tally.time_s());
     let bytes = |one: &Option<Tally>| units::if_known(one.map(|tally| tally.bytes as f64), units::bytes);
-    let known = |one: &Option<Tally>| units::if_known(one.map(|tally| tally.time_s()), units::time_s);
+    let known = |one: &Option<Tally>| units::if_known(time_s(one), units::time_s);
     let rest = all.len().saturating_sub(FILES);
     let rows = all.iter().take(FILES).map(|DiffFile { path, tallies: [a, b] }| {
         vec![escape::shorten(path, 40), bytes(a), bytes(b), known(a), known(b), change(time_s(a), time_s(b))]
@@ -200,13 +212,39 @@ fn files(all: &[DiffFile<'_>]) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::change;
+    use super::{amount, change, row};
+    use crate::units;
 
     #[test]
     fn changes_in_words() {
-        let found =
-            [(1.0, 1.0), (0.0, 2.0), (2.0, 0.0), (100.0, 112.0), (100.0, 60.0), (1.0, 3.2), (8.0, 2.0)]
-                .map(|(a, b)| change(a, b));
-        assert_eq!(found, ["=", "new", "gone", "+12.0 %", "-40.0 %", "× 3.2", "× 1/4"]);
+        for (a, b, words) in [
+            (1.0, 1.0, "="),
+            (0.0, 0.0, "="),
+            // Measured, both.
+            (0.0, 2.0, "from 0"),
+            (2.0, 0.0, "to 0"),
+            (100.0, 112.0, "+12.0 %"),
+            (100.0, 60.0, "-40.0 %"),
+            (1.0, 3.2, "× 3.2"),
+            (8.0, 2.0, "× 1/4"),
+            // These were -0.0 %.
+            (1.0, 0.9999, "-0.01 %"),
+            (1.0, 0.99999, "="),
+        ] {
+            assert_eq!(change(Some(a), Some(b)), words, "{a} to {b}");
+        }
+        let of_one = [change(None, Some(0.0)), change(Some(0.0), None), change(None, None)];
+        assert_eq!(of_one, ["new", "gone", "–"]);
+    }
+
+    #[test]
+    fn amounts_of_none_are_no_measured_zeros() {
+        let percent = |a, b| row("consecutive", a, b, units::percent).map(|cells| cells[1..].join(", "));
+        assert_eq!(percent(Some(1.0), Some(0.0)).as_deref(), Some("100 %, 0 %, to 0"));
+        assert_eq!(percent(Some(0.0), Some(0.0)).as_deref(), Some("0 %, 0 %, ="));
+        assert_eq!(percent(None, None), None);
+        let bytes = |a, b| amount("read", a, b, units::bytes).map(|cells| cells[1..].join(", "));
+        assert_eq!(bytes(1024.0, 0.0).as_deref(), Some("1 KiB, 0 B, gone"));
+        assert_eq!(bytes(0.0, 0.0), None);
     }
 }
