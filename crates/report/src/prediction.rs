@@ -214,12 +214,15 @@ fn intervals(predictions: &[Prediction]) -> Vec<String> {
     };
     let mut notes: Vec<String> = reasons.iter().map(note).collect();
     if !notes.is_empty() {
-        notes.insert(
-            0,
-            "Interval: the times of 4 runs in 5 are expected in it. Times and intervals are corrected by what earlier runs on \
-             the machine took beside what was predicted for them."
-                .to_owned(),
-        );
+        /// Of a middle whose ends are rounded.
+        const ROUNDING: f64 = 1e-9;
+        let is_corrected = |one: &Prediction| (one.correction() - 1.0).abs() > ROUNDING;
+        let corrected = if predictions.iter().any(is_corrected) {
+            " Times and intervals are corrected by what earlier runs on the machine took beside what was predicted for them."
+        } else {
+            ""
+        };
+        notes.insert(0, format!("Interval: the times of 4 runs in 5 are expected in it.{corrected}"));
     }
     if predictions.iter().any(|prediction| prediction.saved().is_some() && prediction.equals_as_it_is()) {
         notes.push("Equal: the intervals do not tell which takes longer.".to_owned());
@@ -298,6 +301,19 @@ pub(crate) mod tests {
         let corrected = model.corrected(Interval { low_s: 0.25, high_s: 1.0, reason: String::new() });
         assert_eq!((corrected.io_time_s, corrected.modelled_s, corrected.correction()), (0.5, 1.0, 0.5));
         assert_eq!((corrected.breakdown[0].1, corrected.bandwidth_bytes_per_s), (0.3, 2e6));
+    }
+
+    #[test]
+    fn times_are_said_to_be_corrected_where_they_are() {
+        let interval = |low_s, high_s| Interval { low_s, high_s, reason: "no run was compared".to_owned() };
+        let told = |interval: Interval| {
+            let one = prediction("here", None).corrected(interval);
+            predictions_text(&[one]).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let alone = told(interval(1.0 / 1.35, 1.35));
+        assert!(alone.contains("are expected in it.") && !alone.contains("corrected"), "{alone}");
+        let corrected = told(interval(0.25, 1.0));
+        assert!(corrected.contains("are corrected by what earlier runs"), "{corrected}");
     }
 
     #[test]
