@@ -52,14 +52,16 @@ pub fn brief(found: &Explanation, counted: Option<&Counted>) -> String {
 /// `2.37 s with 4 processes; I/O takes 1.64 s of each, 69 % of their time.`
 fn time(found: &Explanation) -> String {
     let at_least = headline::at_least(found);
-    let share = units::if_known(found.io_time.fraction(), units::percent);
+    let share = |of: &str| {
+        let share = found.io_time.fraction().map(units::percent);
+        share.map_or(String::new(), |share| format!(", {share} of {}", of_what(found, of)))
+    };
     let (run, io) = (units::time_s(found.duration_s()), units::time_s(found.io_time_s()));
     match found.process_count {
-        1 => format!("{run}; I/O takes {at_least}{io}, {share} of {}.", of_what(found, "it")),
+        1 => format!("{run}; I/O takes {at_least}{io}{}.", share("it")),
         many => {
             let processes = things(many, "process", "processes");
-            let of = of_what(found, "their time");
-            format!("{run} with {processes}; I/O takes {at_least}{io} of each, {share} of {of}.")
+            format!("{run} with {processes}; I/O takes {at_least}{io} of each{}.", share("their time"))
         }
     }
 }

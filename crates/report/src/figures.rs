@@ -96,6 +96,10 @@ pub(crate) fn data_rate(found: &Explanation) -> String {
     let program = sum(&rate.program_read) + sum(&rate.program_write) > 0.0;
     let differ = rate.program_read != rate.file_system_read || rate.program_write != rate.file_system_write;
     let (duration_s, bin_s) = (found.duration_s(), rate.bin_ns as f64 / 1e9);
+    // Of no time there is no rate.
+    if found.duration_ns == 0 {
+        return String::new();
+    }
     let cycles = crate::rhythm::cycle_starts(found);
     let mut html = String::new();
     if program && (differ || !files) {

@@ -232,7 +232,10 @@ fn where_time_goes(found: &Explanation) -> String {
         }
         return "the trace holds no calls.".to_owned();
     }
-    let run_ns = found.duration_ns.max(1) as f64;
+    if found.duration_ns == 0 {
+        return "the run took no time.".to_owned();
+    }
+    let run_ns = found.duration_ns as f64;
     let io = found.io_time.any_ns as f64 / run_ns;
     let idle_ns = found.io_time.lifetime_ns.saturating_sub(found.io_time.process_ns);
     let computes = found.workload.cpu_s * 1e9 >= idle_ns as f64 / 2.0;

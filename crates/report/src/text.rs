@@ -141,6 +141,10 @@ fn has_rows(table: &Table) -> bool {
 fn activity(found: &Explanation) -> String {
     let rate = &found.rate;
     let (mut text, mut column) = (String::new(), String::new());
+    // Of no time there is no rate.
+    if found.duration_ns == 0 {
+        return text;
+    }
     for (name, series) in [("read", &rate.program_read), ("write", &rate.program_write)] {
         if let Some((line, top)) = blocks(series) {
             let column_s = found.duration_s() / line.chars().count() as f64;

@@ -6,7 +6,7 @@ use std::process::Command;
 use pio_explain::Explanation;
 use pio_learn::Interval;
 use pio_report::Prediction;
-use pio_trace::{Call, Event, File, FileId, Process, Tables, Target, Trace, TraceWriter};
+use pio_trace::{Call, Event, File, FileId, Op, Process, Tables, Target, Trace, TraceWriter};
 
 use crate::synthetic;
 
@@ -390,6 +390,21 @@ fn what_was_not_measured_is_no_zero() {
     let nothing = Prediction { bandwidth_bytes_per_s: 0.0, ..prediction("sp") };
     assert!(!pio_report::predictions_text(&[nothing]).contains("0 B/s"));
     assert!(pio_report::text(&Explanation::of(&Tables::default(), [])).contains("ran for –."));
+}
+
+/// It had parts and rates of nothing.
+#[test]
+fn a_run_of_no_time_has_no_rates() {
+    let (mut tables, events) = synthetic::copy();
+    let write = events.into_iter().find(|event| event.op() == Op::Write).expect("there is one");
+    let events = [Event { start_ns: 0, elapsed_ns: 0, think_ns: 0, ..write }];
+    tables.processes[0] = Process { start_ns: 0, end_ns: None, ..tables.processes[0].clone() };
+    let found = Explanation::of(&tables, events.iter().cloned());
+    assert_eq!(found.duration_ns, 0);
+    let (told, brief) = (pio_report::text(&found), pio_report::brief(&found, None));
+    assert!(told.starts_with("No finding: the run took no time.") && !told.contains("up to"), "{told}");
+    assert!(brief.contains("I/O takes 0 s.\n"), "{brief}");
+    assert!(!page(&tables, &events, &[]).contains("<b>up to"));
 }
 
 /// The values of a column of numbers with a point, as the page's script decodes them.
