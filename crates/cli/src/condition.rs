@@ -190,9 +190,9 @@ impl Unit {
                     ("s", 1.0, 1.0),
                     ("", 1.0, 1.0),
                 ];
-                let (number, seconds, parts) = TIMES.iter().find_map(|(unit, seconds, parts)| {
-                    Some((text.strip_suffix(unit)?, seconds, parts))
-                })?;
+                let (number, seconds, parts) = TIMES
+                    .iter()
+                    .find_map(|(unit, seconds, parts)| Some((text.strip_suffix(unit)?, seconds, parts)))?;
                 Some(number.trim_end().parse::<f64>().ok()? * seconds / parts)
             }
         }
@@ -362,8 +362,14 @@ mod tests {
         for unit in [("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("ns", 1.0)] {
             for number in 1..1000 {
                 let value = f64::from(number) * unit.1 / 1e9;
-                assert!(!read(&format!("io_time > {number} {}", unit.0)).holds(value, 1.0), "{number} {unit:?}");
-                assert!(read(&format!("io_time >= {number} {}", unit.0)).holds(value, 1.0), "{number} {unit:?}");
+                assert!(
+                    !read(&format!("io_time > {number} {}", unit.0)).holds(value, 1.0),
+                    "{number} {unit:?}"
+                );
+                assert!(
+                    read(&format!("io_time >= {number} {}", unit.0)).holds(value, 1.0),
+                    "{number} {unit:?}"
+                );
             }
         }
     }

@@ -18,9 +18,7 @@ pub(super) fn is_collective(call: Call) -> bool {
                 || matches!(call, Call::NcmpiWait | Call::NcmpiFlush);
             for_all || !alone
         }
-        Layer::Message => {
-            (Call::MpiBarrier.number()..=Call::MpiAlltoallv.number()).contains(&call.number())
-        }
+        Layer::Message => (Call::MpiBarrier.number()..=Call::MpiAlltoallv.number()).contains(&call.number()),
         Layer::Posix | Layer::Stdio | Layer::Hdf5 | Layer::Server | Layer::Mark => false,
     }
 }

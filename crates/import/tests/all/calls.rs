@@ -337,7 +337,8 @@ fn calls_of_a_table_are_collective_by_their_names() {
                3,MPI_Barrier,,,,0\n\
                4,pwrite,/d/a,0,512,0\n";
     let trace = trace_of(Tool::Csv, log.as_bytes());
-    let collective = events(&trace).iter().map(|event| event.flags.contains(Flags::COLLECTIVE)).collect::<Vec<_>>();
+    let collective =
+        events(&trace).iter().map(|event| event.flags.contains(Flags::COLLECTIVE)).collect::<Vec<_>>();
     assert_eq!(collective, [true, true, false, true, false]);
 }
 
