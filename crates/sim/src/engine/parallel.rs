@@ -1,6 +1,6 @@
 //! What ranks ask of a parallel file system, and what it asks for: to be told, woken, and its messages carried.
 
-use pio_machine::{Duration, Machine, Storage};
+use pio_machine::{Machine, Storage};
 use pio_plan::Direction;
 
 use super::{Cargo, Engine, Happening};
@@ -35,19 +35,6 @@ impl Engine<'_> {
             Direction::Write => Wanted::Write(range),
         };
         self.want(rank, file, wanted, Then::Moved);
-    }
-
-    /// The data of a rank's request have been moved, but for their way between client and rank if it is a read.
-    pub(super) fn moved(&mut self, rank: u32) {
-        let current = self.processes[rank as usize].transfer.as_ref().and_then(|transfer| transfer.current);
-        match current {
-            Some(Request { direction: Direction::Read, bytes, .. }) => {
-                let moving = self.machine.calls.read.moving(bytes);
-                self.compute(rank, moving, Then::Complete);
-            }
-            // Who was told that all is written goes on when it has a processor, too.
-            _ => self.compute(rank, Duration::ZERO, Then::Complete),
-        }
     }
 
     /// The metadata servers' part of an open, a close, a change of a file's size, or a call that only names it. A close may wait

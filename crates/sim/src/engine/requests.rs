@@ -405,14 +405,16 @@ impl Engine<'_> {
         if let Some(threads) = &mut self.threads {
             threads.end_asking(part.rank, self.processes[part.rank as usize].node);
         }
-        let Some(transfer) = &self.processes[part.rank as usize].transfer else { return };
-        let bytes = transfer.current.map_or(0, |request| request.bytes);
-        // Who was told that all is written goes on when it has a processor, too.
-        let moving = match part.direction {
-            Direction::Read => self.machine.calls.read.moving(bytes),
-            Direction::Write => Duration::ZERO,
-        };
-        self.compute(part.rank, moving, Then::Complete);
+        self.moved(part.rank);
+    }
+
+    /// Servers are through with a rank's request: it brings what was read to its memory. Who was told that all is written goes on
+    /// when it has a processor, too.
+    pub(super) fn moved(&mut self, rank: u32) {
+        let current = self.processes[rank as usize].transfer.as_ref().and_then(|transfer| transfer.current);
+        let read = current.filter(|request| request.direction == Direction::Read);
+        let moving = read.map_or(Duration::ZERO, |request| self.machine.calls.read.moving(request.bytes));
+        self.compute(rank, moving, Then::Complete);
     }
 
     /// A rank is through with a write: who waits for the file, and sees it, may write it.

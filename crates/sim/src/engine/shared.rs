@@ -17,12 +17,7 @@ impl Engine<'_> {
         let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return };
         let left = bytes - transfer.asked_bytes;
         if left == 0 {
-            // Who was told that all is written goes on when it has a processor, too.
-            let moving = match direction {
-                Direction::Read => self.machine.calls.read.moving(bytes),
-                Direction::Write => Duration::ZERO,
-            };
-            return self.compute(rank, moving, Then::Complete);
+            return self.moved(rank);
         }
         let part = shared.next_of(left);
         let offset = offset + transfer.asked_bytes;
