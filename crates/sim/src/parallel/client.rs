@@ -20,13 +20,13 @@ use super::{Message, ParallelFiles, Wake};
 pub(super) struct Client {
     pub(super) objects: BTreeMap<ObjectId, Object>,
     pub(super) locks: BTreeMap<Resource, ClientLocks>,
-    channels: Vec<Channel>,
+    pub(super) channels: Vec<Channel>,
     /// What came into the cache, the oldest first, and its bytes.
     pub(super) cached: Cached,
     pub(super) cached_bytes: u64,
     /// Bytes that are newer than on their targets, and ranks that wait for there to be fewer.
     dirty_bytes: u64,
-    wants_cache: VecDeque<u32>,
+    pub(super) wants_cache: VecDeque<u32>,
     /// For each file: how many writes this client knew of when it opened it, and its own behind them.
     pub(super) seen: BTreeMap<u32, u64>,
 }
@@ -57,14 +57,14 @@ pub(super) struct Moving {
 
 /// The way to a target.
 #[derive(Clone, Debug, Default)]
-struct Channel {
+pub(super) struct Channel {
     in_flight: u32,
     /// Requests that wait for others to be answered.
     ready: VecDeque<u32>,
     /// Bytes that are newer than on the target.
     dirty_bytes: u64,
     /// Ranks that wait for there to be fewer.
-    wants_room: VecDeque<u32>,
+    pub(super) wants_room: VecDeque<u32>,
 }
 
 /// What a request does.
@@ -139,41 +139,53 @@ impl Client {
     }
 }
 
+/// Puts a rank at the end of those who wait, unless it waits. Whether it is the next.
+fn stands_in(waiting: &mut VecDeque<u32>, rank: u32) -> bool {
+    if waiting.front() != Some(&rank) && !waiting.contains(&rank) {
+        waiting.push_back(rank);
+    }
+    waiting.front() == Some(&rank)
+}
+
+/// Whether so many more bytes may be dirty. What is larger than all that may be goes alone.
+fn has_room_for(bytes: u64, dirty: u64, most: u64) -> bool {
+    dirty == 0 || dirty + bytes <= most
+}
+
 impl ParallelFiles {
-    /// Whether a rank may make so many bytes more dirty, in the cache and for the target of an object; if not, it waits until it
-    /// may.
+    /// Whether a rank may make so many bytes more dirty, for the target of an object and in the cache; if not, it waits until it
+    /// may. For room in the cache only those wait who are next at their targets, so that nobody waits for somebody who waits for
+    /// them.
     pub(super) fn has_room(&mut self, rank: u32, node: u32, piece: &Piece) -> bool {
         let (limit, size) =
             self.costs.client.cache.as_ref().map_or((0, 0), |cache| (cache.dirty, cache.size));
         let target = self.target_of(piece.object);
         let bytes = piece.range.end - piece.range.start;
         let client = self.client(node);
-        let is_next = client.wants_cache.front().is_none_or(|first| *first == rank);
-        if !is_next || (client.dirty_bytes > 0 && client.dirty_bytes + bytes > size) {
-            if !client.wants_cache.contains(&rank) {
-                client.wants_cache.push_back(rank);
-            }
-            let all: Vec<ObjectId> = client.objects.keys().copied().collect();
-            all.into_iter().for_each(|object| self.write_out(node, &Piece { object, range: 0..u64::MAX }));
+        let channel = &mut client.channels[target as usize];
+        let is_next = stands_in(&mut channel.wants_room, rank);
+        if !is_next || !has_room_for(bytes, channel.dirty_bytes, limit) {
+            self.write_out_all(node, Some(target));
             return false;
         }
+        let is_next = stands_in(&mut client.wants_cache, rank);
+        if !is_next || !has_room_for(bytes, client.dirty_bytes, size) {
+            self.write_out_all(node, None);
+            return false;
+        }
+        client.channels[target as usize].wants_room.pop_front();
         client.wants_cache.pop_front();
-        let channel = &mut self.client(node).channels[target as usize];
-        let is_next = channel.wants_room.front().is_none_or(|first| *first == rank);
-        if is_next && (channel.dirty_bytes == 0 || channel.dirty_bytes + bytes <= limit) {
-            channel.wants_room.pop_front();
-            return true;
-        }
-        if !channel.wants_room.contains(&rank) {
-            channel.wants_room.push_back(rank);
-        }
+        true
+    }
+
+    /// All that is dirty of a target, or of all of them, goes there.
+    fn write_out_all(&mut self, node: u32, of: Option<u32>) {
         let here: Vec<ObjectId> = self.client(node).objects.keys().copied().collect();
         for object in here {
-            if self.target_of(object) == target {
+            if of.is_none_or(|target| target == self.target_of(object)) {
                 self.write_out(node, &Piece { object, range: 0..u64::MAX });
             }
         }
-        false
     }
 
     /// Puts what a rank writes into its node's cache. As much of it goes to the target as makes whole requests.
@@ -192,17 +204,6 @@ impl ParallelFiles {
             self.write_out(node, &Piece { object: piece.object, range: row.start..border });
             row.start = border;
         }
-    }
-
-    /// Who waits for room for the target of an object and has its turn.
-    pub(super) fn next_in(&mut self, node: u32, object: ObjectId) -> Option<u32> {
-        let target = self.target_of(object);
-        self.client(node).channels[target as usize].wants_room.front().copied()
-    }
-
-    /// Who waits for room in the cache and has its turn.
-    pub(super) fn next_in_cache(&mut self, node: u32) -> Option<u32> {
-        self.client(node).wants_cache.front().copied()
     }
 
     /// What is dirty of an object goes to its target.
@@ -396,13 +397,7 @@ impl ParallelFiles {
                 }
             }
         }
-        if let Some(rank) = self.next_in(node, piece.object) {
-            self.go_on(rank);
-        }
-        // Only now: it may have been the same.
-        if let Some(rank) = self.next_in_cache(node) {
-            self.go_on(rank);
-        }
+        self.next_go_on(node, piece.object);
     }
 
     pub(super) fn target_of(&self, object: ObjectId) -> u32 {

@@ -11,7 +11,7 @@ use pio_plan::Direction;
 
 use super::client::{Flushed, Moves, Waiter};
 use super::client_locks::Resource;
-use super::stripes::Piece;
+use super::stripes::{ObjectId, Piece};
 use super::{Action, FAR, File, ParallelFiles};
 use crate::kernel::Time;
 use crate::workload::Naming;
@@ -72,6 +72,16 @@ pub(super) enum Stage {
     End,
 }
 
+/// Whose turn it is.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    Rank(u32),
+    /// Whoever is next to have room for the target of an object.
+    ForTarget(u32, ObjectId),
+    /// Whoever is next to have room in the cache of a node.
+    InCache(u32),
+}
+
 impl ParallelFiles {
     /// A rank wants something of a file. It wants nothing else until that is done.
     pub(crate) fn want(&mut self, now: Time, rank: u32, node: u32, file: u32, wanted: Wanted) {
@@ -111,16 +121,41 @@ impl ParallelFiles {
 
     /// A rank's operation goes as far as it can; whenever it has written, whoever waits for room behind it goes first.
     pub(super) fn go_on(&mut self, rank: u32) {
-        let mut going = vec![rank];
-        while let Some(rank) = going.last().copied() {
+        self.all_go_on(vec![Next::Rank(rank)]);
+    }
+
+    /// There is more room for the target of an object: who waits for it goes as far as it can.
+    pub(super) fn next_go_on(&mut self, node: u32, object: ObjectId) {
+        self.all_go_on(vec![Next::InCache(node), Next::ForTarget(node, object)]);
+    }
+
+    /// The last first.
+    fn all_go_on(&mut self, mut going: Vec<Next>) {
+        while let Some(next) = going.pop() {
+            let Some(rank) = self.who_is(next) else { continue };
             let writes = self.operations.get(&rank).filter(|operation| operation.stage == Stage::Room);
             let written = writes.and_then(|writes| Some((writes.node, writes.left.front()?.object)));
             if !self.step(rank) {
-                going.pop();
-            } else if let Some((node, object)) = written {
-                going.extend(self.next_in(node, object).or_else(|| self.next_in_cache(node)));
+                continue;
+            }
+            going.push(Next::Rank(rank));
+            if let Some((node, object)) = written {
+                going.extend([Next::InCache(node), Next::ForTarget(node, object)]);
             }
         }
+    }
+
+    /// Who is meant, now: whoever had a turn before may have gone on since.
+    fn who_is(&mut self, next: Next) -> Option<u32> {
+        let waiting = match next {
+            Next::Rank(rank) => return Some(rank),
+            Next::InCache(node) => &self.client(node).wants_cache,
+            Next::ForTarget(node, object) => {
+                let target = self.target_of(object);
+                &self.client(node).channels[target as usize].wants_room
+            }
+        };
+        waiting.front().copied()
     }
 
     /// One of the transfers that it waits for has come.
