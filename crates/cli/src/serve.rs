@@ -88,6 +88,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let folders = folders(&arguments, index);
         match Disks::open(&folders, index, servers, allowance.clone()) {
             Ok(disks) => {
+                if disks.1.instance == 1 && config::noted(&description, index)?.is_some() {
+                    say(format_args!(
+                        "server {index} of {servers} was started before, and has empty folders now: what it had of files is lost"
+                    ));
+                }
                 made_private += disks.0.made_private();
                 let settings =
                     Settings { index, servers, folders, token: token.clone(), limits: Limits::DEFAULT };

@@ -129,8 +129,12 @@ fn list(store: &Store, prefixes: &[String], long: bool, JsonFlag { json }: JsonF
     if prefixes.is_empty() {
         found.extend(store.list("")?.into_iter().map(|(path, _)| path));
     }
-    let size = |path: &String| long.then(|| store.stat(path).map(|stat| stat.size)).transpose();
-    let found = found.into_iter().map(|path| Ok((size(&path)?, path)));
+    let with_size = |path: String| match long.then(|| store.stat(&path)).transpose() {
+        // It was removed since its name was read.
+        Err(error) if unfinished::is_missing(&error) => Ok(None),
+        stat => Ok(Some((stat?.map(|stat| stat.size), path))),
+    };
+    let found = found.into_iter().filter_map(|path| with_size(path).transpose());
     let found = found.collect::<Result<Vec<_>>>()?;
     if json {
         return json::print(&json::store::Listed::of(found.into_iter().map(|(size, path)| (path, size))));
@@ -151,7 +155,7 @@ fn stat(store: &Store, paths: &[String], JsonFlag { json }: JsonFlag) -> Result<
         return json::print(&json::store::Status::of(stats.collect::<Result<_, _>>()?));
     }
     for stat in stats {
-        let Stat { path, file, size, placement } = stat?;
+        let Stat { path, file, size, placement, .. } = stat?;
         let striping = placement.striping();
         let servers: Vec<String> =
             (0..striping.factor).map(|slot| placement.server_of_slot(slot).to_string()).collect();

@@ -90,6 +90,11 @@ impl Placement {
         all
     }
 
+    /// Bytes of a file whose parts have these slots and bytes.
+    pub fn size(&self, lengths: &[(u32, u64)]) -> u64 {
+        lengths.iter().map(|(slot, len)| self.file_len(*slot, *len)).max().unwrap_or(0)
+    }
+
     /// Bytes of the file up to the end of a part of `len` bytes of slot `slot`: 0 if the part is empty.
     pub fn file_len(&self, slot: u32, len: u64) -> u64 {
         match len.checked_sub(1) {

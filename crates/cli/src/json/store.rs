@@ -46,7 +46,7 @@ struct FileStatus {
 impl Status {
     /// The object of these files.
     pub(crate) fn of(files: Vec<Stat>) -> Status {
-        let file = |Stat { path, file, size, placement }: Stat| FileStatus {
+        let file = |Stat { path, file, size, placement, .. }: Stat| FileStatus {
             path,
             id: format!("{:016x}", file.0),
             size_bytes: size,

@@ -53,7 +53,11 @@ pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
     };
     let progress = Progress::new("comparing with checksums", paths.len() as u64);
     for (done, path) in (1..).zip(&paths) {
-        check(store, path, &mut found)?;
+        match check(store, path, &mut found) {
+            // It was removed, or got another name, since its name was read.
+            Err(error) if arguments.paths.is_empty() && is_gone(&error) => {}
+            checked => checked?,
+        }
         progress.set(done);
     }
     drop(progress);
@@ -75,7 +79,8 @@ pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
         crate::print(&format!("{all}: all checksums match\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    crate::print(&format!("{all}: damaged: {damaged} of {}\n", things(damaged_files, "file", "files")))?;
+    let files = things(damaged_files, "file", "files");
+    crate::print(&format!("{all}: damaged: {files}, {damaged}\n"))?;
     Ok(ExitCode::FAILURE)
 }
 
@@ -110,7 +115,7 @@ fn find_leftovers(store: &Store, paths: &[String], repair: bool) -> Result<()> {
         let done = if repair { ": removed" } else { "" };
         crate::print(&format!("{path}: of a copy that was not completed{done}\n"))?;
         if repair {
-            store.remove(path)?;
+            unfinished::remove(store, path)?;
         }
     }
     let parts = store.unreferenced()?;
@@ -129,26 +134,38 @@ fn find_leftovers(store: &Store, paths: &[String], repair: bool) -> Result<()> {
     Ok(())
 }
 
+fn is_gone(error: &anyhow::Error) -> bool {
+    error.downcast_ref().is_some_and(unfinished::is_missing)
+}
+
 fn check(store: &Store, path: &str, found: &mut Found) -> Result<()> {
-    found.files += 1;
     let checked = store.stat(path).and_then(|stat| Ok((store.check(path)?, stat)));
     let (parts, stat) = match checked {
         Ok(checked) => checked,
         // So damaged that the server cannot even tell which blocks there are.
         Err(StoreError::Failed { path, server, failure: failure @ Failure::Damaged { .. } }) => {
+            found.files += 1;
             found.damaged_files += 1;
             found.damaged_blocks += 1;
             return crate::print(&format!("{path}: server {server}: {failure}\n"));
         }
         Err(StoreError::Refused { server, reason, .. }) => {
+            found.files += 1;
             found.unchecked_files += 1;
             return found.refused(server, &reason);
         }
         Err(error) => return Err(error.into()),
     };
+    found.files += 1;
     found.blocks += parts.iter().map(|part| part.blocks).sum::<u64>();
     found.damaged_blocks += parts.iter().map(|part| part.damaged).sum::<u64>();
-    found.damaged_files += u64::from(parts.iter().any(|part| part.damaged > 0));
+    found.damaged_files +=
+        u64::from(!stat.servers_without.is_empty() || parts.iter().any(|part| part.damaged > 0));
+    for server in &stat.servers_without {
+        crate::print(&format!(
+            "{path}: server {server} has nothing of it: what belongs there is lost, or was never written\n"
+        ))?;
+    }
     for part in &parts {
         crate::print(&said(&stat, part))?;
     }

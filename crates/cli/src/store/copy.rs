@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use pio_store::client::{Mode, Store, StoreFile, StripingHints};
+use pio_store::client::{Mode, Stat, Store, StoreFile, StripingHints};
 
 use super::unfinished;
+use crate::output::warning;
 use crate::progress::Progress;
 use crate::serve::strip;
 use crate::whole_file::WholeFile;
@@ -140,7 +141,12 @@ struct Inside<'s> {
 impl<'s> Inside<'s> {
     fn open(store: &'s Store, path: &str) -> Result<Inside<'s>> {
         let file = store.open(path, Mode::default(), StripingHints::default())?;
-        let size = file.size()?;
+        let Stat { size, servers_without, .. } = store.stat(path)?;
+        for server in servers_without {
+            warning!(
+                "{MARK}{path}: server {server} has nothing of it: what belongs there is copied as zeros, as if it had never been written"
+            );
+        }
         Ok(Inside { store, file, size, done: 0 })
     }
 
@@ -195,12 +201,10 @@ fn into(store: &Store, origin: &mut dyn Origin, path: &str, striping: StripingHi
     for left in unfinished::abandoned(store, &named)? {
         if unfinished::target(&left) == Some(path) {
             // Somebody else may have been faster.
-            let _ = store.remove(&left);
+            let _ = unfinished::remove(store, &left);
         }
     }
-    let unfinished = unfinished::name(path)?;
-    let file = store.open(&unfinished, Mode { create: true, exclusive: true }, striping)?;
-    let _lock = unfinished::mark(&file)?;
+    let (unfinished, file, _lock) = unfinished::create(store, path, striping)?;
     let copied = copy(origin, |offset, chunk| Ok(file.write_at(offset, chunk)?))
         .and_then(|()| Ok(file.close()?))
         .and_then(|()| Ok(store.rename(&unfinished, path)?));

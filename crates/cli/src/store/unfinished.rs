@@ -7,14 +7,18 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use pio_store::StoreError;
 use pio_store::auth::random;
 use pio_store::client::{Lock, Mode, Store, StoreFile, StripingHints};
 
 const END: &str = ".part";
 const DIGITS: usize = 8;
 
+/// How long a copy waits for others to see that it is going on.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// A name that no other copy has.
-pub(super) fn name(path: &str) -> Result<String> {
+fn name(path: &str) -> Result<String> {
     let number = u32::from_le_bytes(random().context("no random numbers")?);
     Ok(format!("{path}.{number:0DIGITS$x}{END}"))
 }
@@ -26,31 +30,70 @@ pub(super) fn target(name: &str) -> Option<&str> {
     (number.len() == DIGITS && number.chars().all(digits)).then_some(path)
 }
 
-/// Says to others that this copy is going on, until the process ends or has not been heard of for a while.
-pub(super) fn mark(file: &StoreFile) -> Result<Lock> {
-    Ok(file.lock(0..1, false, Duration::ZERO)?)
+/// Makes the file that a copy writes to until it is complete, and says to others that it is going on, until the process ends or
+/// has not been heard of for a while.
+pub(super) fn create(
+    store: &Store,
+    path: &str,
+    striping: StripingHints,
+) -> Result<(String, StoreFile, Lock)> {
+    loop {
+        let name = name(path)?;
+        let file = store.open(&name, Mode { create: true, exclusive: true }, striping)?;
+        let lock = file.lock(0..1, false, PATIENCE)?;
+        // Another copy may have found it before it was locked, and removed it.
+        match store.stat(&name) {
+            Ok(_) => return Ok((name, file, lock)),
+            Err(error) if is_missing(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Those of the names that are unfinished copies nobody works on any more.
 pub(super) fn abandoned(store: &Store, names: &[String]) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for name in names.iter().filter(|name| target(name).is_some()) {
-        let file = match store.open(name, Mode::default(), StripingHints::default()) {
-            Ok(file) => file,
-            // It may be complete by now.
-            Err(error) if kind(error.errno()) == io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error.into()),
-        };
-        match file.lock(0..1, false, Duration::ZERO) {
-            Ok(lock) => {
-                file.unlock(lock)?;
-                found.push(name.clone());
-            }
-            Err(error) if kind(error.errno()) == io::ErrorKind::TimedOut => {}
-            Err(error) => return Err(error.into()),
+        if let Some((file, lock)) = lock_abandoned(store, name)? {
+            file.unlock(lock)?;
+            found.push(name.clone());
         }
     }
     Ok(found)
+}
+
+/// Removes an unfinished copy, unless somebody works on it.
+pub(super) fn remove(store: &Store, name: &str) -> Result<()> {
+    let Some((file, lock)) = lock_abandoned(store, name)? else { return Ok(()) };
+    // One that was killed while it took its path has both: the file is complete.
+    let complete = target(name).and_then(|path| store.stat(path).ok());
+    match complete.is_some_and(|found| found.file == file.file().id) {
+        true => store.unlink(name)?,
+        false => store.remove(name)?,
+    }
+    // Nobody looks for the lock of a file that is gone.
+    let _ = file.unlock(lock);
+    Ok(())
+}
+
+/// Opens and locks an unfinished copy; `None` if it is gone, or somebody works on it.
+fn lock_abandoned(store: &Store, name: &str) -> Result<Option<(StoreFile, Lock)>> {
+    let file = match store.open(name, Mode::default(), StripingHints::default()) {
+        Ok(file) => file,
+        // It may be complete by now.
+        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    match file.lock(0..1, false, Duration::ZERO) {
+        Ok(lock) => Ok(Some((file, lock))),
+        Err(error) if kind(error.errno()) == io::ErrorKind::TimedOut => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether there is no such file.
+pub(super) fn is_missing(error: &StoreError) -> bool {
+    kind(error.errno()) == io::ErrorKind::NotFound
 }
 
 fn kind(errno: i32) -> io::ErrorKind {

@@ -175,7 +175,7 @@ fn damage_is_found_and_named() {
     // Block 2 of the part begins with its strip 128, which is the file's strip 128 * 3 + 1.
     let expected = format!(
         "f: server {second}: block 2 is damaged: some of bytes 394240 to 588799 of the file\n\
-         1 file, 12 blocks: damaged: 1 block of 1 file\n"
+         1 file, 12 blocks: damaged: 1 file, 1 block\n"
     );
     assert_eq!(found.out, expected);
     scene.store(&["cp", "pioscope:f", "g"]).fails_with("damaged data: block 2");
@@ -274,6 +274,66 @@ fn what_belongs_to_no_file_is_found_and_removed() {
     scene.store(&["cp", "pioscope:kept", "again"]).succeeds();
     assert!(fs::read(scene.place.join("again")).unwrap() == data(10));
     assert_eq!(scene.store(&["check", "--repair", "kept"]).code, Some(2));
+}
+
+/// What a server had of files that lost its folder reads as zeros: nobody may take that for sound.
+#[test]
+fn what_a_server_lost_with_its_folder_is_named() {
+    let mut scene = Scene::new();
+    fs::write(scene.place.join("f"), data(600_000)).unwrap();
+    fs::write(scene.place.join("small"), data(10)).unwrap();
+    scene.store(&["cp", "f", "pioscope:f"]).succeeds();
+    scene.store(&["cp", "small", "pioscope:small"]).succeeds();
+    // Of the small one, only the first of its servers has something: it keeps that.
+    let store = Store::connect(&scene.place.join("store/store.toml")).unwrap();
+    let first = |path: &str| store.stat(path).unwrap().placement.server_of_slot(0);
+    let lost = (0..3).find(|server| *server != first("f") && *server != first("small")).unwrap();
+    scene.servers.kill();
+    fs::remove_dir_all(scene.place.join(&format!("store/server-{lost}"))).unwrap();
+    scene.servers.start_again();
+    let check = scene.store(&["check"]);
+    assert_eq!(check.code, Some(1));
+    let said =
+        format!("f: server {lost} has nothing of it: what belongs there is lost, or was never written\n");
+    assert!(check.out.starts_with(&said) && check.out.contains("damaged: 1 file, 0 blocks"), "{}", check.out);
+    let copied = scene.store(&["cp", "pioscope:f", "again"]).succeeds();
+    assert!(copied.err.contains(&format!("server {lost} has nothing of it")), "{}", copied.err);
+    assert_eq!(scene.store(&["cp", "pioscope:small", "again"]).succeeds().err, "");
+}
+
+/// A copy that was killed while it took its path has two: who removes the one must not remove the file.
+#[test]
+fn a_copy_that_has_its_path_already_is_complete() {
+    let scene = Scene::new();
+    fs::write(scene.place.join("f"), data(100_000)).unwrap();
+    let store = Store::connect(&scene.place.join("store/store.toml")).unwrap();
+    for repairs in [true, false] {
+        scene.store(&["cp", "f", "pioscope:f"]).succeeds();
+        let left = "f.0123abcd.part";
+        store.link(left, store.stat("f").unwrap().file).unwrap();
+        assert_eq!(scene.store(&["ls"]).succeeds().out, format!("f\n{left}\n"));
+        let verb = if repairs { &["check", "--repair"][..] } else { &["cp", "f", "pioscope:f"] };
+        scene.store(verb).succeeds();
+        assert_eq!(scene.store(&["ls"]).succeeds().out, "f\n");
+        scene.store(&["cp", "pioscope:f", "again"]).succeeds();
+        assert!(fs::read(scene.place.join("again")).unwrap() == data(100_000));
+        assert!(scene.store(&["check"]).succeeds().out.starts_with("1 file, "));
+    }
+}
+
+/// Each of them looks for what others left, and must not take one that is about to begin for that.
+#[test]
+fn many_copies_to_one_path_at_once_all_succeed() {
+    let scene = Scene::new();
+    fs::write(scene.place.join("f"), data(50_000)).unwrap();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..4).for_each(|_| drop(scene.store(&["cp", "f", "pioscope:f"]).succeeds())));
+        }
+    });
+    assert_eq!(scene.store(&["ls"]).succeeds().out, "f\n");
+    let long = "x".repeat(1024);
+    scene.store(&["ls", &format!("{long}y")]).fails_with("no file of the store begins so");
 }
 
 #[test]

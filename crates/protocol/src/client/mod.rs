@@ -14,5 +14,5 @@ pub use retry::Retry;
 pub use session::{ClientSession, Heard};
 pub use sizes::{Exchange, exchange};
 pub use split::{CHUNK_BYTES, Chunk, MOST_STRIPS, Split, chunk_bytes};
-pub use transfer::{Direction, Naming, OperationError, Transfer, holes, size};
+pub use transfer::{Direction, Naming, OperationError, Transfer, holes, lengths};
 pub use unsynced::{Lost, Syncing, Unsynced};

@@ -132,24 +132,23 @@ pub fn holes(
     (len, holes.filter(|hole| !hole.is_empty()))
 }
 
-/// Bytes of a file, out of what the servers that have a part of it answered.
+/// Slot and bytes of each part of a file, out of what the servers that have one answered.
 ///
 /// # Errors
-/// If a server lost what this client wrote, which may have made the file longer; or one answered something else.
-pub fn size(
+/// If a server lost what this client wrote, which may have made its part longer; or one answered something else.
+pub fn lengths(
     placement: &Placement,
     unsynced: &Unsynced,
     answers: impl IntoIterator<Item = (u32, Answer)>,
-) -> Result<u64, OperationError> {
-    let mut size = 0;
-    for (server, answer) in answers {
+) -> Result<Vec<(u32, u64)>, OperationError> {
+    let length = |(server, answer)| {
         let (Answer::Length { bytes, epoch }, Some(slot)) = (answer, placement.slot_of_server(server)) else {
             return Err(OperationError::Confused { server });
         };
         unsynced.check(server, epoch)?;
-        size = size.max(placement.file_len(slot, bytes));
-    }
-    Ok(size)
+        Ok((slot, bytes))
+    };
+    answers.into_iter().map(length).collect()
 }
 
 /// What lies behind the first `bytes` bytes of a chunk.
@@ -186,9 +185,9 @@ mod tests {
         let placement = Placement::new(10, 3, 0, 3).unwrap();
         let end = |epoch| {
             let answers = [0, 0, 4].map(|bytes| Answer::Length { bytes, epoch });
-            size(&placement, &unsynced, (0..).zip(answers))
+            lengths(&placement, &unsynced, (0..).zip(answers))
         };
-        assert_eq!(end(4), Ok(24));
+        assert_eq!(end(4), Ok(vec![(0, 0), (1, 0), (2, 4)]));
         assert_eq!(end(5), Err(OperationError::Lost(Lost { server: 2 })));
         let odd = settle(&mut unsynced, Direction::Read, Answer::Data { bytes: 9, epoch: 4 });
         assert_eq!(odd, Err(OperationError::Confused { server: 2 }));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pio_layout::View;
 use pio_protocol::client::{
-    Chunk, Lost, MOST_STRIPS, Naming, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, size,
+    Chunk, Lost, MOST_STRIPS, Naming, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, lengths,
 };
 use pio_protocol::{Answer, Body, FileRef, Holder, Register, ReplyBody};
 
@@ -124,11 +124,16 @@ impl StoreFile {
     /// # Errors
     /// If a server is not there, or lost what was written and not yet synced.
     pub fn size(&self) -> Result<u64, StoreError> {
+        Ok(self.file.placement.size(&self.lengths()?))
+    }
+
+    /// Slot and bytes of each of its parts.
+    pub(super) fn lengths(&self) -> Result<Vec<(u32, u64)>, StoreError> {
         let servers = self.file.placement.servers_with_a_part();
         let calls = servers.iter().map(|server| (*server, Body::Length { file: self.file })).collect();
         let answers = servers.into_iter().zip(self.store.call_all(&self.path, calls)?);
-        let size = size(&self.file.placement, &self.unsynced(), answers);
-        size.map_err(|error| StoreError::of(&self.path, error))
+        let lengths = lengths(&self.file.placement, &self.unsynced(), answers);
+        lengths.map_err(|error| StoreError::of(&self.path, error))
     }
 
     /// Cuts or extends the file.

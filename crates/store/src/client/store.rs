@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pio_protocol::{
-    Answer, Body, ClientId, Failure, FileId, FileRecord, FileRef, Name, Placement, Usage, owner_of,
+    Answer, Body, ClientId, Failure, FileId, FileRecord, FileRef, Name, PATH_BYTES, Placement, Usage,
+    owner_of,
 };
 
 use super::file::StoreFile;
@@ -48,6 +49,9 @@ pub struct Stat {
     pub size: u64,
     /// Where they are.
     pub placement: Placement,
+    /// Servers that have nothing of it, though it goes on behind the first byte that would be theirs: nothing was ever written
+    /// there, or it is lost.
+    pub servers_without: Vec<u32>,
 }
 
 /// What a check of one server's part of a file found.
@@ -188,8 +192,14 @@ impl Store {
     pub fn stat(&self, path: &str) -> Result<Stat, StoreError> {
         let name = self.name(path)?;
         let file = self.file(&name)?;
-        let size = StoreFile::new(self.clone(), name.as_str(), file).size()?;
-        Ok(Stat { path: name.as_str().into(), file: file.id, size, placement: file.placement })
+        let lengths = StoreFile::new(self.clone(), name.as_str(), file).lengths()?;
+        let placement = file.placement;
+        let size = placement.size(&lengths);
+        let is_without =
+            |(slot, len): &(u32, u64)| *len == 0 && placement.striping().len_of_server(*slot, size) > 0;
+        let without = lengths.into_iter().filter(is_without).map(|(slot, _)| placement.server_of_slot(slot));
+        let servers_without = without.collect();
+        Ok(Stat { path: name.as_str().into(), file: file.id, size, placement, servers_without })
     }
 
     /// All files whose path begins with `prefix`, ascending.
@@ -210,6 +220,9 @@ impl Store {
     /// # Errors
     /// If the server is not there.
     pub fn list_on(&self, server: u32, prefix: &str) -> Result<Vec<(String, FileId)>, StoreError> {
+        if prefix.len() > PATH_BYTES {
+            return Ok(Vec::new());
+        }
         let (mut all, mut after) = (Vec::new(), String::new());
         loop {
             let body = Body::List { prefix: prefix.into(), after: after.clone(), most: u32::MAX };
@@ -238,6 +251,28 @@ impl Store {
         }
     }
 
+    /// Gives a file one more path; the file that had it, if any, is there without it.
+    ///
+    /// # Errors
+    /// If a server is not there.
+    pub fn link(&self, path: &str, file: FileId) -> Result<Option<FileId>, StoreError> {
+        let name = self.name(path)?;
+        let owner = self.owner(&name);
+        match self.call(name.as_str(), owner, Body::Link { name: name.clone(), file })? {
+            Answer::File { file: replaced, .. } => Ok(replaced),
+            _ => Err(StoreError::Confused { server: owner }),
+        }
+    }
+
+    /// Takes one of its paths from a file that has two: the data stay.
+    ///
+    /// # Errors
+    /// If there is no such path, or a server is not there.
+    pub fn unlink(&self, path: &str) -> Result<(), StoreError> {
+        let name = self.name(path)?;
+        self.call(name.as_str(), self.owner(&name), Body::Unlink { name: name.clone() }).map(drop)
+    }
+
     /// Gives a file another path; a file that had it is removed.
     ///
     /// The two paths may belong to two servers: a client that dies in the middle leaves the file with both.
@@ -250,12 +285,8 @@ impl Store {
         if from == to {
             return Ok(());
         }
-        let owner = self.owner(&to);
-        let body = Body::Link { name: to.clone(), file };
-        let Answer::File { file: replaced, .. } = self.call(to.as_str(), owner, body)? else {
-            return Err(StoreError::Confused { server: owner });
-        };
-        self.call(from.as_str(), self.owner(&from), Body::Unlink { name: from.clone() })?;
+        let replaced = self.link(to.as_str(), file)?;
+        self.unlink(from.as_str())?;
         match replaced {
             Some(replaced) if replaced != file => self.drop_data(to.as_str(), replaced),
             _ => Ok(()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use pio_layout::{Datatype, View};
 use pio_protocol::client::{
     Chunk, ClientSession, Direction, Heard, MOST_STRIPS, OperationError, Retry, Split, Transfer, Unsynced,
-    chunk_bytes, holes, size,
+    chunk_bytes, holes, lengths,
 };
 use pio_protocol::handshake::Greeting;
 use pio_protocol::{
@@ -275,7 +275,7 @@ impl Client {
             return Ok(());
         }
         let answers = self.each_part(file, |_| Body::Length { file }).await?;
-        let size = size(&file.placement, &self.files[&file.id].unsynced, answers)?;
+        let size = file.placement.size(&lengths(&file.placement, &self.files[&file.id].unsynced, answers)?);
         let (len, holes) = holes(missing, view, positions, size);
         holes.for_each(|hole| data[hole.start as usize..hole.end as usize].fill(0));
         // Behind the end of the file there is nothing, which is what zero says here.
