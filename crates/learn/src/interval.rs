@@ -212,8 +212,9 @@ fn reason(like: &[&Pair], crowded: bool, has_others: bool) -> String {
         (0, _, false) => "no run was compared here yet".to_owned(),
         (runs, ..) => {
             let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-            let percent = |error: Option<&f64>| error.copied().unwrap_or_default() * 100.0;
-            let (median, most) = (percent(errors.get((errors.len() - 1) / 2)), percent(errors.last()));
+            let percent = |place: usize| errors.get(place).copied().unwrap_or_default() * 100.0;
+            let last = errors.len() - 1;
+            let (median, most) = ((percent(last / 2) + percent(errors.len() / 2)) / 2.0, percent(last));
             format!("{runs} compared, the model off by {median:.0} % in the median, {most:.0} % at most")
         }
     };

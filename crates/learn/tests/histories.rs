@@ -104,7 +104,7 @@ fn the_reason_says_what_is_known() {
     assert_eq!(reason(&none, false), "no run was compared here yet");
     assert_eq!(reason(&none, true), "more ranks than processors; no run was compared here yet");
     let some = history([pair(1.45, 1.0, 1), pair(1.0, 1.1, 2)]);
-    assert_eq!(reason(&some, false), "2 runs compared, the model off by 9 % in the median, 45 % at most");
+    assert_eq!(reason(&some, false), "2 runs compared, the model off by 27 % in the median, 45 % at most");
     assert_eq!(reason(&some, true), "more ranks than processors; no such run was compared here yet");
     let crowd = history([Pair { crowded: true, ..pair(1.0, 2.0, 1) }]);
     assert_eq!(
