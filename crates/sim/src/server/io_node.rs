@@ -41,7 +41,9 @@ pub(super) struct NodeServer {
     actions: Vec<Action>,
     /// What the node has done; kept only for its room.
     done: Vec<IoDone>,
+    /// What is to be given out, since then.
     finished: Vec<Part>,
+    finished_at: Time,
 }
 
 /// A part, and how many requests of the node it still needs.
@@ -83,6 +85,7 @@ impl NodeServer {
             actions: Vec::new(),
             done: Vec::new(),
             finished: Vec::new(),
+            finished_at: Time::default(),
         })
     }
 
@@ -121,7 +124,7 @@ impl NodeServer {
         if self.memory.is_some() && serving.part.direction == Direction::Write {
             return self.ask_memory(now, id);
         }
-        self.finish(id);
+        self.finish(now, id);
         Ok(())
     }
 
@@ -143,7 +146,8 @@ impl NodeServer {
         )
     }
 
-    fn finish(&mut self, id: u32) {
+    fn finish(&mut self, now: Time, id: u32) {
+        self.finished_at = now;
         self.finished.push(self.parts[id].part);
         self.parts.remove(id);
     }
@@ -202,7 +206,7 @@ impl NodeServer {
                 self.request(now, Job::Part(id), extent, Direction::Read, Between::NetworkAndMemory)
             }
             Direction::Write => {
-                self.finish(id);
+                self.finish(now, id);
                 Ok(())
             }
         }
@@ -248,12 +252,13 @@ impl Model for NodeServer {
     type Out = Result<Part, IoNodeError>;
 
     fn next_time(&self) -> Option<Time> {
-        self.node.next_time()
+        // A sync that finds nothing to write is done when it arrives.
+        if self.finished.is_empty() { self.node.next_time() } else { Some(self.finished_at) }
     }
 
     fn advance(&mut self, until: Time, finished: &mut Vec<Self::Out>) {
         let mut done = std::mem::take(&mut self.done);
-        let mut last = until;
+        let mut last = if self.finished.is_empty() { until } else { self.finished_at };
         while self.node.next_time().is_some_and(|time| time <= last) {
             self.node.advance(last, &mut done);
             for one in done.drain(..) {

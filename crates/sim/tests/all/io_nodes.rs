@@ -128,6 +128,32 @@ fn a_writer_does_not_wait_for_the_disk_behind_the_memory() {
     assert!(time_ns(&found, Op::Write) > (200 - 64 - 1) * DISK_NS, "{}", time_ns(&found, Op::Write));
 }
 
+/// Each node is asked whether its disks have the file: a message there and one back, and what it writes itself.
+#[test]
+fn a_sync_waits_for_what_nodes_have_to_write_and_for_nothing_else() {
+    let sync_ns = |cache: &str, requests: &[(Direction, u64, u64)]| {
+        let mut synced = workload(requests);
+        let what = What::Sync(HandleId(0), Call::Fsync);
+        synced.programs[0].push(Step { think: Duration::ZERO, idle: Duration::ZERO, what });
+        let (hints, options) = (Hints::default(), Options::default());
+        let strategy = Strategy::Independent;
+        let machine = machine(cache);
+        let found = simulate(&machine, &synced, strategy, &hints, &options, None, &mut |_| ()).unwrap();
+        time_ns(&found, Op::Sync)
+    };
+    let read_ahead = CACHE.replace("read-ahead = false", "read-ahead = true");
+    let write_through = CACHE.replace("write-behind = true", "write-behind = false");
+    // The second node's message leaves behind the first one's.
+    let asked = 200 + 2 * link_ns(200);
+    assert_eq!(sync_ns(CACHE, &[]), asked);
+    // The disks of what is read ahead are busy for longer.
+    assert_eq!(sync_ns(&read_ahead, &[(Direction::Read, 0, 8192)]), asked);
+    assert_eq!(sync_ns(&write_through, &[(Direction::Write, 0, 1024)]), asked);
+    // One of the two nodes has something to write: it began when it answered the write, and answers the sync when it is done.
+    let writes = 10_000 + 1024 + FIRST_NS;
+    assert_eq!(sync_ns(CACHE, &[(Direction::Write, 0, 1024)]), writes);
+}
+
 #[test]
 fn larger_memory_is_never_slower() {
     // Three times over 96 KiB, in order.
