@@ -34,3 +34,40 @@ fn every_entry_of_the_catalogue_can_be_predicted() {
         assert!(found.bytes_read + found.bytes_written >= bytes(&workload), "{}", entry.name);
     }
 }
+
+/// Each kind of storage goes on behind requests, syncs and closes in its own way.
+#[test]
+fn on_every_machine_programs_that_sync_come_to_an_end() {
+    let build = |name: &str, parameters: &[(&str, &str)]| {
+        let entry = catalogue().iter().find(|entry| entry.name == name).unwrap();
+        let parameters: Vec<_> =
+            parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        entry.build(&parameters, 1).unwrap()
+    };
+    let phases = ("phases", "write-sync-read");
+    let easy = |ranks, block| {
+        build("ior-easy", &[("ranks", ranks), ("block", block), ("transfer", "64 KiB"), phases])
+    };
+    let programs = [
+        // Less than a strip for each server, and more.
+        easy("1", "64 KiB"),
+        easy("4", "4 MiB"),
+        build("ior-hard", &[("ranks", "3"), ("segments", "20"), phases]),
+    ];
+    for name in Machine::built_in_names() {
+        let machine = Machine::built_in(name).unwrap();
+        for program in &programs {
+            let (hints, options) = (Hints::default(), Options::default());
+            let strategy = Strategy::Independent;
+            let found = simulate(&machine, program, strategy, &hints, &options, None, &mut |_| {});
+            let found = found.unwrap_or_else(|error| panic!("{name}, {}: {error}", program.name));
+            assert!(found.makespan >= found.io_time_max, "{name}, {}", program.name);
+            assert_eq!(
+                found.bytes_read.min(bytes(program) / 2),
+                bytes(program) / 2,
+                "{name}, {}",
+                program.name
+            );
+        }
+    }
+}
