@@ -31,7 +31,7 @@ extern char **environ;
 
 /* Where the C library will find a program of that name: NULL if nowhere. */
 static const char *find_program(const char *name, char *path) {
-    if (name == NULL || *name == 0 || strchr(name, '/') != NULL)
+    if (*name == 0 || strchr(name, '/') != NULL)
         return name;
     const char *folders = getenv("PATH");
     if (folders == NULL)
@@ -125,7 +125,7 @@ DECLARE_NEXT(posix_spawn)
 DECLARE_NEXT(posix_spawnp)
 
 EXPORT int execve(const char *name, char *const words[], char *const environment[]) {
-    if (!recording() || name == NULL)
+    if (!recording() || !pio_can_read(name))
         return NEXT(execve)(name, words, environment);
     char here[264];
     snprintf(here, sizeof here, "./%.255s", name);
@@ -137,7 +137,7 @@ EXPORT int execv(const char *name, char *const words[]) {
 }
 
 EXPORT int execvpe(const char *name, char *const words[], char *const environment[]) {
-    if (!recording() || name == NULL)
+    if (!recording() || !pio_can_read(name))
         return NEXT(execvpe)(name, words, environment);
     BECOME(name, environment, NEXT(execvpe)(name, words, made));
 }
@@ -193,7 +193,7 @@ EXPORT int fexecve(int fd, char *const words[], char *const environment[]) {
 }
 
 EXPORT int execveat(int folder, const char *path_in_it, char *const words[], char *const environment[], int flags) {
-    if (!recording() || path_in_it == NULL)
+    if (!recording() || !pio_can_read(path_in_it))
         return NEXT(execveat)(folder, path_in_it, words, environment, flags);
     char name[512];
     if (path_in_it[0] == '/' || (folder == AT_FDCWD && path_in_it[0] != 0))
@@ -207,7 +207,7 @@ EXPORT int execveat(int folder, const char *path_in_it, char *const words[], cha
 #define HOOK_SPAWN(name, searched)                                                                                     \
     EXPORT int name(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,                           \
                     const posix_spawnattr_t *attributes, char *const words[], char *const environment[]) {             \
-        if (!recording() || file == NULL)                                                                              \
+        if (!recording() || !pio_can_read(file))                                                                      \
             return NEXT(name)(pid, file, actions, attributes, words, environment);                                     \
         pio_descriptors_are_shared();                                                                                  \
         int error;                                                                                                     \

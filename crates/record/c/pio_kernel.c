@@ -32,6 +32,13 @@ long pio_kernel_mmap(void *address, size_t length, int protection, int flags, in
 }
 #endif
 
+bool pio_can_read(const char *name) {
+    int saved = errno;
+    bool can = KERNEL(SYS_faccessat, AT_FDCWD, name, F_OK) == 0 || errno != EFAULT;
+    errno = saved;
+    return can;
+}
+
 size_t pio_read_small_file(const char *path, char *buffer, size_t size) {
     size_t length = 0;
     int fd = (int)KERNEL(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);

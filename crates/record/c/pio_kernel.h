@@ -17,6 +17,9 @@ extern void *pio_next_of_syscall;
 /* mmap, also before anything can be looked up. */
 long pio_kernel_mmap(void *address, size_t length, int protection, int flags, int fd, off64_t offset);
 
+/* Whether a program's own pointer to a name can be followed. */
+bool pio_can_read(const char *name);
+
 /* What the file holds, up to `size` bytes: their number, 0 if it cannot be read. */
 size_t pio_read_small_file(const char *path, char *buffer, size_t size);
 

@@ -114,13 +114,18 @@ HOOK_ON_DESCRIPTOR(fstat, (int fd, struct stat *status), PIO_CALL_STAT, PIO_NO_O
 HOOK_ON_DESCRIPTOR(fstat64, (int fd, struct stat64 *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
                    NEXT(fstat64)(fd, status))
 
-/* An empty path means the descriptor itself. */
+/* With AT_EMPTY_PATH, an empty path means the descriptor itself, and so does none. Rust's library asks so, and probes without a
+ * path. */
 #define STATUS_AT_BODY(next_call)                                                                                      \
-    if (path != NULL && path[0] == 0 && (flags & AT_EMPTY_PATH) && tracked(fd)) {                                      \
+    if ((flags & AT_EMPTY_PATH) && tracked(fd) && is_owner()) {                                                        \
         struct pioscope_span span;                                                                                     \
         pio_span_begin(&span);                                                                                         \
         int result = next_call;                                                                                        \
-        pio_finish_simple(&span, PIO_CALL_STAT, fd, PIO_NO_OFFSET, 0, result);                                         \
+        bool is_readable = path != NULL && (result == 0 || errno != EFAULT);                                           \
+        if (path == NULL || (is_readable && path[0] == 0))                                                             \
+            pio_finish_simple(&span, PIO_CALL_STAT, fd, PIO_NO_OFFSET, 0, result);                                     \
+        else                                                                                                           \
+            pio_finish_name(&span, PIO_CALL_STAT, 0, fd, path, 0, result);                                             \
         return result;                                                                                                 \
     }                                                                                                                  \
     PATH_BODY(int, fd, path, PIO_CALL_STAT, 0, next_call)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -426,9 +427,14 @@ bool pio_scratch_may_change(int fd) {
     return may;
 }
 
+/* Nothing is in the first page: what programs pass by mistake for a name is there, and the kernel tells them. */
+static bool is_mapped(const char *name) {
+    return (uintptr_t)name >= 4096;
+}
+
 void pio_scratch_name(struct pio_name *found, int folder, const char *name, enum pio_intent intent) {
     found->used = name;
-    if (folder_count == 0 || name == NULL)
+    if (folder_count == 0 || !is_mapped(name))
         return;
     if (intent == PIO_CHANGE_OPEN && !pio_scratch_may_change(folder))
         found->used = NULL;
@@ -461,7 +467,7 @@ void pio_scratch_name(struct pio_name *found, int folder, const char *name, enum
 }
 
 const char *pio_scratch_target(struct pio_name *found, const char *target) {
-    if (target == NULL || target[0] != '/' || strlen(target) >= PATH_MAX || folder_count == 0)
+    if (!is_mapped(target) || target[0] != '/' || strlen(target) >= PATH_MAX || folder_count == 0)
         return target;
     strcpy(found->buffer, target);
     return to_copy(found->buffer) ? found->buffer : target;

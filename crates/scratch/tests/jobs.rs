@@ -420,3 +420,19 @@ fn a_folder_that_is_none_is_an_error() {
     let refused = Scratch::new(&own.path().join("line\nbreak"), &[]);
     assert!(matches!(refused, Err(Error::LineBreak(_))));
 }
+
+/// A name that the kernel cannot read is no reason to end the program.
+#[test]
+fn names_that_cannot_be_read_are_the_program_s_own_affair() {
+    let place = place();
+    fill(place.path());
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../record/tests/programs/pointers.c");
+    let program = place.path().join("pointers");
+    let built = Command::new("cc").args(["-w", source, "-o"]).arg(&program).status().unwrap();
+    assert!(built.success());
+    let alone = Command::new(&program).arg(place.path().join("input")).output().unwrap();
+    let scratch = Scratch::new(place.path(), &[]).unwrap();
+    let redirected = in_scratch(&scratch, "./pointers input");
+    assert!(redirected.status.success(), "{redirected:?}");
+    assert_eq!(String::from_utf8_lossy(&redirected.stdout), String::from_utf8_lossy(&alone.stdout));
+}

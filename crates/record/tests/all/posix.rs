@@ -427,3 +427,20 @@ fn slow_a_pause_of_seconds_is_as_long_as_it_was() {
     assert!((4_600_000_000..6_000_000_000).contains(&pause_ns), "{pause_ns}");
     assert!(writes[1].think_ns < 1_000_000_000, "it slept: {}", writes[1].think_ns);
 }
+
+/// A name that the kernel cannot read is no reason to end the program.
+#[test]
+fn names_that_cannot_be_read_are_the_program_s_own_affair() {
+    let folder = folder();
+    let program = compile("cc", "pointers", folder.path(), &["-w"]);
+    let file = folder.path().join("file");
+    std::fs::write(&file, "text").expect("the file is written");
+    let alone = std::process::Command::new(&program).arg(&file).output().expect("the program starts");
+    assert!(alone.status.success());
+    let said = folder.path().join("said");
+    let script = format!("'{}' '{}' > '{}'", program.display(), file.display(), said.display());
+    let job = record_in(folder, vec!["sh".into(), "-c".into(), script.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    let recorded = std::fs::read_to_string(&said).expect("what it said");
+    assert_eq!(recorded, String::from_utf8_lossy(&alone.stdout));
+}
