@@ -65,6 +65,11 @@ def spack():
     tree = ast.parse((PACKAGING / "spack/package.py").read_text())
     [package] = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     called = {node.func.id for node in ast.walk(package) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    imported = {name.name for node in tree.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    # Since Spack 1.0, spack.package has no classes of build systems: each is in a module of its own.
+    [base] = [base.id for base in package.bases]
+    if base not in imported:
+        sys.exit(f"packaging/spack/package.py: {base} is not imported by name")
     if package.name != "Pioscope" or not {"version", "depends_on"} <= called:
         sys.exit("packaging/spack/package.py: expected a class Pioscope with version and depends_on")
     return "only parsed, as Python: no registry has Spack"

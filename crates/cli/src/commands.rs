@@ -74,11 +74,20 @@ pub(crate) fn completions(arguments: CompletionsArguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The synopsis of a page is the usage that the help gives: with the `--` before another command, and without all options.
+fn with_usage(mut command: Command) -> Command {
+    let usage = command.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().to_owned();
+    command.override_usage(usage).mut_subcommands(with_usage)
+}
+
 pub(crate) fn manual(arguments: ManualArguments) -> Result<ExitCode> {
     let folder: &Path = &arguments.folder;
     let context = || format!("{}: cannot write the pages", folder.display());
     fs::create_dir_all(folder).with_context(context)?;
-    clap_mangen::generate_to(crate::Arguments::command(), folder).with_context(context)?;
+    let mut command = crate::Arguments::command();
+    command.build();
+    clap_mangen::generate_to(with_usage(command), folder).with_context(context)?;
     note!("wrote the pages to {}", folder.display());
     Ok(ExitCode::SUCCESS)
 }

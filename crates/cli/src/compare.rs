@@ -61,7 +61,7 @@ that does more I/O is found however much the times of a busy machine vary.
 The exit code is 3 if a condition holds, 0 if none does, and 1 or 2 after an error; a program that
 fails is one.")]
 pub(crate) struct Arguments {
-    /// How many times to run the command, after a first time that does not count
+    /// How many times to run the command, 5 to 100, after a first time that does not count
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = RUNS as i64,
         value_parser = clap::value_parser!(i64).range(LEAST..=MOST))]
     runs: i64,

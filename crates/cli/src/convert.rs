@@ -10,7 +10,7 @@ use pio_trace::{Splits, Trace, export};
 
 use crate::output::{note, warning};
 use crate::progress::{Progress, Working};
-use crate::record;
+use crate::record::{self, Replaced};
 use crate::whole_file::WholeFile;
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             arguments.trace.display()
         ),
         _ => bail!(
-            "{}: unknown format (expected .parquet, .json or .iolog, or --to)",
+            "{}: unknown format (expected .parquet, .json or .iolog, .pio for logs and spools, or --to)",
             arguments.output.display()
         ),
     };
@@ -124,10 +124,13 @@ fn recover(arguments: &Arguments) -> Result<ExitCode> {
         bail!("{}: spools become a trace first (expected -o NAME.pio)", arguments.output.display());
     }
     let job = format!("recovered from {}", arguments.trace.display());
-    let replaces = record::replaces(&arguments.output);
+    let replaced = match record::replaces(&arguments.output) {
+        true => Replaced::Earlier,
+        false => Replaced::Nothing,
+    };
     let working = Working::new("collecting what was recorded");
     let summary = pio_record::collect(&arguments.trace, &arguments.output, &job)?;
     drop(working);
-    record::tell(&arguments.output, &summary, replaces);
+    record::tell(&arguments.output, &summary, replaced);
     Ok(ExitCode::SUCCESS)
 }

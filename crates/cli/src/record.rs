@@ -307,8 +307,22 @@ pub(crate) fn record(options: &Options, quiet: bool) -> Result<ExitStatus> {
         // Now, rather than after hours: who wants its calls can stop it.
         warning!("{reason}; it runs without being recorded (strace can record it: see docs/record.md)");
     }
-    let replaces = replaces(&options.output);
-    let collecting = || Working::new("collecting what was recorded");
+    if let Some(name) = pio_record::hands_on(&options.command) {
+        warning!(
+            "{name} only hands a script on: what runs later is not recorded (expected `pioscope record` in the script, before its mpiexec \
+             or srun)"
+        );
+    }
+    let before = replaces(&options.output);
+    let mut replaced = Replaced::Nothing;
+    let collecting = || {
+        replaced = match replaces(&options.output) {
+            true if before => Replaced::Earlier,
+            true => Replaced::Meanwhile,
+            false => Replaced::Nothing,
+        };
+        Working::new("collecting what was recorded")
+    };
     let Outcome { status, summary } = match pio_record::run_told(options, collecting) {
         Err(error @ pio_record::Error::Collect { status, .. }) if !status.success() => {
             // That it failed by itself is not to be hidden by our own failure.
@@ -318,7 +332,7 @@ pub(crate) fn record(options: &Options, quiet: bool) -> Result<ExitStatus> {
         outcome => outcome?,
     };
     if !quiet {
-        tell(&options.output, &summary, replaces);
+        tell(&options.output, &summary, replaced);
         let filter = &options.settings.filter;
         if !filter.keeps_all() {
             note!("{}: recorded with filters ({filter}): it lacks other calls", options.output.display());
@@ -327,18 +341,34 @@ pub(crate) fn record(options: &Options, quiet: bool) -> Result<ExitStatus> {
     Ok(status)
 }
 
+/// What a trace takes the place of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replaced {
+    Nothing,
+    /// A file that was there before the job.
+    Earlier,
+    /// One that was written while the job ran.
+    Meanwhile,
+}
+
 /// Whether writing a file takes the place of another one.
 pub(crate) fn replaces(output: &Path) -> bool {
     output.metadata().is_ok_and(|file| file.is_file() && file.len() > 0)
 }
 
 /// Says what a trace holds, what is missing in it, and whether it replaces a file.
-pub(crate) fn tell(output: &Path, summary: &Summary, replaces: bool) {
+pub(crate) fn tell(output: &Path, summary: &Summary, replaced: Replaced) {
     let output = output.display();
-    let replaces = if replaces { " (in place of an earlier file)" } else { "" };
+    let replaces = if replaced == Replaced::Earlier { " (in place of an earlier file)" } else { "" };
     let events = if summary.events == 1 { "event" } else { "events" };
     let processes = if summary.processes == 1 { "process" } else { "processes" };
     note!("{output}: {} {events} of {} {processes}{replaces}", summary.events, summary.processes);
+    if replaced == Replaced::Meanwhile {
+        warning!(
+            "{output}: in place of a file that was written while the job ran: if each task of a job has a recorder of its own, only the \
+             last one's trace is there (expected one for all: `pioscope record -- srun …`)"
+        );
+    }
     for problem in summary.problems() {
         warning!("{output}: {problem}");
     }

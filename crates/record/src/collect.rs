@@ -229,7 +229,15 @@ pub struct Settings {
 }
 
 /// Reads every spool in `folder` and writes the trace `output` of the job named `job`.
+///
+/// # Errors
+/// If there is none, or the trace cannot be written.
 pub fn collect(folder: &Path, output: &Path, job: &str) -> Result<Summary, Error> {
+    let spools =
+        members::files_of(folder, "spool").map_err(Error::io(folder, "list the folder of spools"))?;
+    if spools.is_empty() {
+        return Err(Error::NoSpools { folder: folder.to_owned() });
+    }
     collect_with(folder, output, job, &Settings::default())
 }
 

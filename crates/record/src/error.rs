@@ -51,6 +51,12 @@ pub enum Error {
         /// The system's answer.
         source: io::Error,
     },
+    /// Nothing was recorded there.
+    #[error("{folder}: no spools (expected the folder that a killed recorder left)", folder = folder.display())]
+    NoSpools {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// What was recorded is there, but was written by another version of the recorder.
     #[error(
         "{folder}: its spools are of version {found} (expected version {expected}): the Pioscope that recorded them can make a trace of them",

@@ -45,7 +45,7 @@ pub use error::Error;
 pub use filter::{Filter, PathRule, Ranks};
 pub use live::{Counts, Look, Watch};
 pub use preload::{can_be_preloaded, preload_folder};
-pub use program::{cannot_see, check};
+pub use program::{cannot_see, check, hands_on};
 pub use run::{Options, Outcome, run, run_to_end, run_told};
 pub use shim::{MPI_SHIM, compile_shim};
 pub use signals::{PassingFolder, outlive_file_size_limit, was_told_to_end};

@@ -92,6 +92,15 @@ fn is_executable(path: &Path) -> bool {
 /// Programs that start the program in their arguments, beside the launchers of MPIs.
 const LAUNCHERS: [&str; 8] = ["srun", "env", "time", "nice", "timeout", "nohup", "taskset", "numactl"];
 
+/// Programs that hand a job script to a batch system, which runs it later.
+const SUBMITS: [&str; 3] = ["sbatch", "qsub", "bsub"];
+
+/// The name of a command that only hands a job script on.
+pub fn hands_on(command: &[impl AsRef<OsStr>]) -> Option<&'static str> {
+    let name = Path::new(command.first()?.as_ref()).file_name()?;
+    SUBMITS.into_iter().find(|known| name == *known)
+}
+
 /// Checks that libraries can be loaded into `command[0]` and, if it is a launcher, into the first program among its
 /// arguments. To record does not need it: what cannot be seen runs, and is named. To change what a program does needs it.
 ///

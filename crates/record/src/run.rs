@@ -26,6 +26,7 @@ use crate::program::Program;
 use crate::python;
 use crate::signals::Forwarding;
 use crate::unseen;
+use crate::whole_file::named_by;
 
 /// How often a running job is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -218,16 +219,17 @@ fn check_output(output: &Path) -> Result<(), Error> {
     if output.file_name().is_none() || output.is_dir() {
         return Err(fails(io::Error::from(io::ErrorKind::IsADirectory)));
     }
+    let output = named_by(output);
     let existed = output.exists();
     // A device, a pipe: the trace takes the place of what is there, and spools lie beside it.
     if existed && !output.is_file() {
         let reason = "it is a device, pipe or socket (expected a regular file, or a name that is free)";
         return Err(fails(io::Error::new(io::ErrorKind::InvalidInput, reason)));
     }
-    let file = fs::OpenOptions::new().append(true).create(true).open(output).map_err(fails)?;
+    let file = fs::OpenOptions::new().append(true).create(true).open(&output).map_err(fails)?;
     drop(file);
     if !existed {
-        fs::remove_file(output).map_err(fails)?;
+        fs::remove_file(&output).map_err(fails)?;
     }
     Ok(())
 }

@@ -27,8 +27,7 @@ impl WholeFile {
     /// # Errors
     /// If nothing can be written there.
     pub fn create(path: &Path) -> io::Result<WholeFile> {
-        // Of a link, what it names is replaced, not the link.
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let path = named_by(path);
         let writes_to = if path.exists() && !path.is_file() {
             WritesTo::Device(File::options().write(true).open(&path)?)
         } else {
@@ -78,6 +77,18 @@ impl WholeFile {
     }
 }
 
+/// Of a link, what it names is replaced, not the link: also where that is not there yet.
+pub(crate) fn named_by(path: &Path) -> PathBuf {
+    // As many as the kernel follows.
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(target) = path.read_link() else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path.canonicalize().unwrap_or(path)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -105,6 +116,13 @@ mod tests {
         fs::write(&usual, "").unwrap();
         assert_eq!(readable(&path), readable(&usual));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left over");
+        // A link to what is not there yet stays, too.
+        fs::create_dir(folder.path().join("far")).unwrap();
+        let dangling = folder.path().join("dangling.pio");
+        std::os::unix::fs::symlink("far/run.pio", &dangling).unwrap();
+        written(&dangling).keep().unwrap();
+        assert!(dangling.is_symlink());
+        assert_eq!(fs::read_to_string(folder.path().join("far/run.pio")).unwrap(), "new");
         // A device stays.
         written(Path::new("/dev/null")).keep().unwrap();
         assert!(!Path::new("/dev/null").is_file());

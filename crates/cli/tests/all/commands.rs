@@ -63,6 +63,7 @@ fn every_command_has_a_manual_page() {
     }
     let record = fs::read_to_string(place.join("man/pioscope-record.1")).unwrap();
     assert!(record.contains("\\-\\-budget") && record.contains("Examples:"), "{record}");
+    assert!(record.contains(".SH SYNOPSIS\n\\fBpioscope record\\fR [OPTIONS] \\-\\- <COMMAND>"), "{record}");
     let ran =
         |command: &mut Command| command.output().inspect_err(|error| eprintln!("skipped: {error}")).ok();
     for page in &pages {

@@ -1,6 +1,7 @@
 //! What the command prints, and where: briefly, quietly, in colours, as wide as the terminal, and under which names.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use crate::support::{Place, Transcript};
@@ -106,4 +107,43 @@ fn a_trace_that_nobody_named_replaces_nothing() {
     assert_eq!(left, 2, "what was not recorded leaves nothing");
     let said = place.pioscope(["record", "-o", "sh.pio", "--", "sh", "-c", "true"]).succeeds().err;
     assert!(said.ends_with("processes (in place of an earlier file)\n"), "{said}");
+    // A recorder for each task: the last one's trace is what is left.
+    let both = "'$P' record -o same.pio -- sh -c 'cat /etc/passwd > a; sleep 1' & \
+                '$P' record -o same.pio -- sh -c 'cat /etc/passwd > b'; wait"
+        .replace("$P", env!("CARGO_BIN_EXE_pioscope"));
+    let said = place.run(Command::new("sh").args(["-c", &both])).succeeds().err;
+    assert!(said.contains("same.pio: in place of a file that was written while the job ran"), "{said}");
+    assert_eq!(said.matches("while the job ran").count(), 1, "{said}");
+}
+
+#[test]
+fn what_only_hands_a_script_on_is_told_so() {
+    let place = Place::new();
+    fs::write(place.join("sbatch"), "#!/bin/sh\ncat $1 > queue\n").unwrap();
+    fs::set_permissions(place.join("sbatch"), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(place.join("job.sh"), "#!/bin/sh\n").unwrap();
+    let said = place.pioscope(["record", "-o", "s.pio", "--", "./sbatch", "job.sh"]).succeeds().err;
+    assert!(said.contains("sbatch only hands a script on"), "{said}");
+}
+
+#[test]
+fn a_folder_without_spools_is_no_recording() {
+    let place = Place::new();
+    fs::create_dir(place.join("empty")).unwrap();
+    fs::write(place.join("empty/readme"), "hello").unwrap();
+    fs::write(place.join("kept.pio"), "kept").unwrap();
+    place
+        .pioscope(["convert", "empty", "-o", "kept.pio"])
+        .fails_with("empty: no spools (expected the folder");
+    assert_eq!(fs::read_to_string(place.join("kept.pio")).unwrap(), "kept");
+}
+
+#[test]
+fn a_trace_is_written_where_a_link_leads() {
+    let place = Place::new();
+    fs::create_dir(place.join("far")).unwrap();
+    std::os::unix::fs::symlink("far/run.pio", place.join("run.pio")).unwrap();
+    place.pioscope(["record", "-o", "run.pio", "--", "cat", "/etc/passwd"]).succeeds();
+    assert!(place.join("run.pio").is_symlink());
+    assert!(place.join("far/run.pio").metadata().unwrap().len() > 0);
 }
