@@ -1,5 +1,6 @@
 //! What can be wrong with a machine description.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -16,22 +17,22 @@ pub enum MachineError {
         source: std::io::Error,
     },
     /// The text is not TOML.
-    #[error("{file}:{line}: {message}")]
+    #[error("{}: {message}", place(file, *line))]
     Syntax {
         /// The file, or the name of the text.
         file: String,
-        /// The line, from 1.
-        line: usize,
+        /// The line, from 1; none of a text that the user does not see.
+        line: Option<NonZeroUsize>,
         /// What the parser says.
         message: String,
     },
     /// A key that no machine has.
-    #[error("{file}:{line}: unknown key '{key}' (known here: {known})")]
+    #[error("{}: unknown key '{key}' (known here: {known})", place(file, *line))]
     UnknownKey {
         /// The file, or the name of the text.
         file: String,
-        /// The line, from 1.
-        line: usize,
+        /// The line, from 1; none of a text that the user does not see.
+        line: Option<NonZeroUsize>,
         /// The key with its tables.
         key: String,
         /// What may stand there.
@@ -56,24 +57,24 @@ pub enum MachineError {
         known: String,
     },
     /// A key that every machine of this kind needs.
-    #[error("{file}:{line}: '{key}' is missing (expected {expected})")]
+    #[error("{}: '{key}' is missing (expected {expected})", place(file, *line))]
     MissingKey {
         /// The file, or the name of the text.
         file: String,
-        /// The line of the table that lacks it, from 1.
-        line: usize,
+        /// The line of the table that lacks it, from 1; none of a text that the user does not see.
+        line: Option<NonZeroUsize>,
         /// The key with its tables.
         key: String,
         /// What should stand there.
         expected: String,
     },
     /// A value of the wrong kind or outside its range.
-    #[error("{file}:{line}: {key} = {found}: expected {expected}")]
+    #[error("{}: {key} = {found}: expected {expected}", place(file, *line))]
     Value {
         /// The file, or the name of the text.
         file: String,
-        /// The line, from 1.
-        line: usize,
+        /// The line, from 1; none of a text that the user does not see.
+        line: Option<NonZeroUsize>,
         /// The key with its tables.
         key: String,
         /// What stands there.
@@ -95,4 +96,9 @@ pub enum MachineError {
         /// The names there are.
         known: String,
     },
+}
+
+/// Where in which text it is.
+fn place(file: &str, line: Option<NonZeroUsize>) -> String {
+    line.map_or(file.to_owned(), |line| format!("{file}:{line}"))
 }

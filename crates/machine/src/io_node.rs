@@ -43,7 +43,7 @@ impl IoNode {
     /// # Errors
     /// If something in it is wrong: names file, line, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<IoNode, MachineError> {
-        let source = Source { file, text };
+        let source = Source { file, text, is_seen: true };
         let table = source.table()?;
         let mut root = Section::root(&source, table.get_ref());
         let node = IoNode::read(root.section("io-node")?)?;

@@ -380,11 +380,14 @@ impl Machine {
     /// # Errors
     /// If something in it is wrong: names file, line, and what is allowed.
     pub fn parse(file: &str, text: &str) -> Result<Machine, MachineError> {
-        let source = Source { file, text };
+        Machine::read(&Source { file, text, is_seen: true })
+    }
+
+    pub(crate) fn read(source: &Source<'_>) -> Result<Machine, MachineError> {
         let table = source.table()?;
-        machine(Section::root(&source, table.get_ref())).map_err(|error| match error {
+        machine(Section::root(source, table.get_ref())).map_err(|error| match error {
             // A key that is misspelt is unknown and missing: the misspelt one is what its author must find.
-            MachineError::MissingKey { .. } => keys::unknown(&source, table.get_ref()).unwrap_or(error),
+            MachineError::MissingKey { .. } => keys::unknown(source, table.get_ref()).unwrap_or(error),
             _ => error,
         })
     }

@@ -4,6 +4,7 @@ use toml::{Table, Value};
 
 use crate::error::MachineError;
 use crate::machine::Machine;
+use crate::section::Source;
 
 impl Machine {
     /// This machine with the value of `key` changed; tables are named with dots, as in `storage.io.count`.
@@ -29,7 +30,7 @@ impl Machine {
                 key: (*key).to_owned(),
             })?;
         }
-        Machine::parse(&file, &table.to_string())
+        Machine::read(&Source { file: &file, text: &table.to_string(), is_seen: false })
     }
 }
 
@@ -39,7 +40,7 @@ fn names(changes: &[(&str, &str)]) -> String {
 }
 
 fn syntax(file: &str, error: &toml::de::Error) -> MachineError {
-    MachineError::Syntax { file: file.to_owned(), line: 1, message: error.message().replace('\n', ", ") }
+    MachineError::Syntax { file: file.to_owned(), line: None, message: error.message().replace('\n', ", ") }
 }
 
 /// Sets a key; nothing if one of the tables in its name is not one.
@@ -98,7 +99,16 @@ mod tests {
     #[test]
     fn what_a_file_may_not_say_is_refused_and_named() {
         let refused = |key: &str, value: &str| machine().with(key, value).unwrap_err().to_string();
-        assert!(refused("storage.io.count", "0").contains("storage.io.count = 0: expected a whole number"));
+        assert_eq!(
+            refused("storage.io.count", "0"),
+            "sp-argonne (storage.io.count = 0): storage.io.count = 0: expected a whole number from 1 to 1048576",
+            "no line of a text that nobody wrote"
+        );
+        let pios = Machine::built_in("pios-64").unwrap();
+        assert_eq!(
+            pios.with("storage.cache.size", "1 KiB").unwrap_err().to_string(),
+            "pios-64 (storage.cache.size = 1 KiB): storage.cache.block = \"4 KiB\": expected no more than storage.cache.size"
+        );
         assert!(refused("storage.io.cuont", "4").contains("unknown key 'storage.io.cuont'"));
         assert!(refused("network.link.bandwidth", "0 B/s").contains("expected a bandwidth from"));
         assert!(refused("name.of", "x").contains("name.of"));

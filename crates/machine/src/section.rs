@@ -2,6 +2,7 @@
 //! for, so that the rest can be refused.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,8 @@ use crate::quantity::{Bandwidth, Duration, parse_size, size_text};
 pub(crate) struct Source<'t> {
     pub(crate) file: &'t str,
     pub(crate) text: &'t str,
+    /// Whether the user sees the text, and finds a line in it by its number.
+    pub(crate) is_seen: bool,
 }
 
 /// One table of it.
@@ -36,7 +39,8 @@ pub(crate) fn read_file(path: &Path) -> Result<(String, String), MachineError> {
         Ok(text) => Ok((file, text)),
         Err(error) => {
             let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+            let lines = before.iter().filter(|byte| **byte == b'\n').count();
+            let line = Some(NonZeroUsize::MIN.saturating_add(lines));
             let message = "expected a description in TOML, found bytes that are no text".to_owned();
             Err(MachineError::Syntax { file, line, message })
         }
@@ -53,8 +57,10 @@ impl<'t> Source<'t> {
         })
     }
 
-    pub(crate) fn line(&self, at: usize) -> usize {
-        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+    /// The line of this place in the text, for an error.
+    pub(crate) fn line(&self, at: usize) -> Option<NonZeroUsize> {
+        let before = || self.text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        self.is_seen.then(|| NonZeroUsize::MIN.saturating_add(before()))
     }
 }
 
@@ -277,6 +283,11 @@ impl<'t> Section<'t> {
         }
     }
 
+    /// A key with its tables, as errors name it.
+    pub(crate) fn name(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
+    }
+
     fn quantity<T>(
         &mut self,
         key: &'static str,
@@ -296,7 +307,7 @@ impl<'t> Section<'t> {
         MachineError::MissingKey {
             file: self.source.file.to_owned(),
             line: self.source.line(self.at),
-            key: format!("{}{key}", self.prefix),
+            key: self.name(key),
             expected: expected.to_owned(),
         }
     }
@@ -305,7 +316,7 @@ impl<'t> Section<'t> {
         MachineError::Value {
             file: self.source.file.to_owned(),
             line: self.source.line(value.span().start),
-            key: format!("{}{key}", self.prefix),
+            key: self.name(key),
             found: self.source.text.get(value.span()).unwrap_or_default().to_owned(),
             expected,
         }

@@ -99,10 +99,19 @@ impl Raid {
         let Some((_, level)) = LEVELS.iter().copied().find(|(known, _)| *known == number) else {
             return Err(section.conflict("level", "0, 1, 5, 6 or 10".to_owned()));
         };
+        let is_paired = level == RaidLevel::StripedMirrors;
+        let can_be_group = |count: u32| count >= level.least() && (!is_paired || count.is_multiple_of(2));
+        if !can_be_group(disks) {
+            let needed = if is_paired {
+                "an even number of disks".to_owned()
+            } else {
+                format!("at least {} disks", level.least())
+            };
+            return Err(section.conflict("level", format!("another level, or {needed} (found {disks})")));
+        }
         let group = if section.has("group") { section.number("group", 1..=65_536)? } else { disks };
-        let even = level != RaidLevel::StripedMirrors || group.is_multiple_of(2);
-        if group < level.least() || !disks.is_multiple_of(group) || !even {
-            let even = if level == RaidLevel::StripedMirrors { "an even number" } else { "a number" };
+        if !can_be_group(group) || !disks.is_multiple_of(group) {
+            let even = if is_paired { "an even number" } else { "a number" };
             let expected = format!("{even} from {} of which the {disks} disks are a multiple", level.least());
             return Err(section.conflict("group", expected));
         }

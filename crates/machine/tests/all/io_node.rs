@@ -120,7 +120,15 @@ fn wrong_groups_are_refused_by_key_and_reason() {
     };
     let raid = "io-node.disk.raid";
     says(6, "level = 4", &format!("{raid}.level = 4: expected 0, 1, 5, 6 or 10"));
-    says(2, "level = 5", "expected a number from 3 of which the 2 disks are a multiple");
+    for (count, level, needed) in [
+        (2, 5, "at least 3 disks"),
+        (3, 6, "at least 4 disks"),
+        (1, 1, "at least 2 disks"),
+        (3, 10, "an even number of disks"),
+    ] {
+        let expected = format!("{raid}.level = {level}: expected another level, or {needed} (found {count})");
+        says(count, &format!("level = {level}"), &expected);
+    }
     says(
         6,
         "level = 5, group = 4",

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 
 use super::text::{Block, Item, Value, beside, syntax};
@@ -128,7 +129,7 @@ impl<'b> Fields<'b> {
     pub(super) fn wrong(&self, key: &str, item: &Item, expected: &str) -> MachineError {
         MachineError::Value {
             file: self.block.file.display().to_string(),
-            line: item.line,
+            line: NonZeroUsize::new(item.line),
             key: key.to_owned(),
             found: show(item),
             expected: expected.to_owned(),
@@ -155,7 +156,7 @@ impl<'b> Fields<'b> {
             asked.iter().copied().chain(left_out.iter().map(|(key, _)| *key)).collect();
         MachineError::UnknownKey {
             file: self.block.file.display().to_string(),
-            line,
+            line: NonZeroUsize::new(line),
             key: key.to_owned(),
             known: known.into_iter().collect::<Vec<_>>().join(", "),
         }
@@ -173,7 +174,7 @@ impl<'b> Fields<'b> {
     fn missing(&self, key: &str, expected: &str) -> MachineError {
         MachineError::MissingKey {
             file: self.block.file.display().to_string(),
-            line: self.block.line,
+            line: NonZeroUsize::new(self.block.line),
             key: key.to_owned(),
             expected: expected.to_owned(),
         }

@@ -13,6 +13,7 @@ mod model;
 mod text;
 mod zoned;
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::Drive;
@@ -30,7 +31,7 @@ pub fn load(path: &Path) -> Result<Drive, MachineError> {
     let [disk] = disks.as_slice() else {
         return Err(MachineError::Syntax {
             file: path.display().to_string(),
-            line: disks.get(1).map_or(1, |second| second.line),
+            line: NonZeroUsize::new(disks.get(1).map_or(1, |second| second.line)),
             message: format!("{} disksim_disk blocks: expected one drive a file", disks.len()),
         });
     };

@@ -1,5 +1,6 @@
 //! The text of a parameter file: blocks of `key = value`, values being words, numbers, lists and blocks.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -58,7 +59,7 @@ pub(super) fn contents(path: &Path) -> Result<String, MachineError> {
 }
 
 pub(super) fn syntax(file: &Path, line: usize, message: String) -> MachineError {
-    MachineError::Syntax { file: file.display().to_string(), line, message }
+    MachineError::Syntax { file: file.display().to_string(), line: NonZeroUsize::new(line), message }
 }
 
 fn read_within(path: &Path, depth: usize) -> Result<Vec<Block>, MachineError> {
