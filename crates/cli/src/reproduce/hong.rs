@@ -15,7 +15,7 @@ mod measure;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Clients, of an experiment that the paper did not make [default: 4]
+    /// Clients, at least 2, of an experiment that the paper did not make [default: 4]
     #[arg(long, value_name = "COUNT", value_parser = whole::<u32>)]
     clients: Option<u32>,
     /// Servers of such an experiment [default: 1]
@@ -68,8 +68,12 @@ fn other(arguments: &Arguments) -> Result<Option<Other>> {
         servers: servers.unwrap_or(1),
         piece_bytes: piece.unwrap_or(4),
     };
-    if !(1..=MOST_CLIENTS).contains(&other.clients) {
-        bail!("--clients {}: expected 1 to {MOST_CLIENTS}", other.clients);
+    if !(2..=MOST_CLIENTS).contains(&other.clients) {
+        bail!(
+            "--clients {}: expected 2 to {MOST_CLIENTS} (the study is of noncontiguous segments, and those of one client \
+             alone are contiguous)",
+            other.clients
+        );
     }
     if !(1..=MOST_CLIENTS).contains(&other.servers) {
         bail!("--servers {}: expected 1 to {MOST_CLIENTS}", other.servers);

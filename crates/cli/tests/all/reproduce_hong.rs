@@ -39,7 +39,8 @@ fn other_numbers_of_clients_and_servers() {
 fn what_cannot_be_is_refused_by_name() {
     let place = Place::new();
     for (words, expected) in [
-        (&["--clients", "0"][..], "--clients 0: expected 1 to 4096"),
+        (&["--clients", "0"][..], "--clients 0: expected 2 to 4096"),
+        (&["--clients", "1"], "those of one client alone are contiguous"),
         (&["--servers", "5000"], "--servers 5000: expected 1 to 4096"),
         (&["--piece", "0"], "--piece 0: expected 1 to 1048576 bytes"),
         (&["--measure", "--runs", "0"], "--runs 0: expected 1 to 10000"),

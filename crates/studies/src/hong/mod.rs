@@ -13,7 +13,7 @@ mod published;
 pub mod simulated;
 mod tables;
 
-use pio_machine::Machine;
+use pio_machine::{Machine, MachineError};
 use pio_plan::Direction;
 use pio_sim::SimError;
 use thiserror::Error;
@@ -41,6 +41,17 @@ pub enum HongError {
         /// Its name.
         machine: String,
     },
+    /// A number of servers for storage that has none.
+    #[error("the machine '{machine}' says nothing of I/O servers: expected 1 server, found {servers}")]
+    NoServers {
+        /// Its name.
+        machine: String,
+        /// How many were asked for.
+        servers: u32,
+    },
+    /// The paper's cluster cannot be read.
+    #[error(transparent)]
+    Machine(#[from] MachineError),
     /// The benchmark cannot be simulated.
     #[error(transparent)]
     Simulation(#[from] SimError),
@@ -58,7 +69,8 @@ pub struct Options {
 /// An experiment that the paper did not make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Other {
-    /// Client processes of the measurement.
+    /// Client processes of the measurement, at least 2: the segments of one alone are contiguous, and the cost model is of
+    /// noncontiguous ones.
     pub clients: u32,
     /// I/O servers of the measurement.
     pub servers: u32,
@@ -69,6 +81,10 @@ pub struct Other {
 /// What the study finds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Study {
+    /// The name of the machine that is simulated.
+    pub machine: String,
+    /// Whether it is the paper's cluster, whose description is fitted to all tables.
+    pub is_papers_cluster: bool,
     /// The fit to all tables.
     pub fit: Fit,
     /// What the fit to the rest tells of each part of the tables.
@@ -198,7 +214,14 @@ pub fn reproduce(options: &Options) -> Result<Study, HongError> {
             .map(|direction| cost.table(&published, None, direction, other))
             .collect::<Result<_, _>>()?,
     };
-    Ok(Study { tables, statements, fit: cost.fit, left_out: cost.left_out })
+    Ok(Study {
+        machine: options.machine.name.clone(),
+        is_papers_cluster: options.machine == Machine::built_in("infiniband-nthu")?,
+        tables,
+        statements,
+        fit: cost.fit,
+        left_out: cost.left_out,
+    })
 }
 
 /// The fitted model, and what is asked of it.
@@ -333,6 +356,22 @@ mod tests {
         assert!(cells().all(|cell| cell.low < cell.computed && cell.computed < cell.high));
         let wrong = study.statements.iter().filter(|statement| statement.verdict != Verdict::Holds);
         assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&Statement>::new());
+    }
+
+    #[test]
+    fn only_the_papers_cluster_is_said_to_be_fitted() {
+        let note = |machine: Machine| {
+            let text = text(&reproduce(&Options { machine, other: None }).unwrap());
+            text.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        let own = Machine::built_in("infiniband-nthu").unwrap();
+        let faster = own.with("network.link.bandwidth", "2 GB/s").unwrap();
+        assert!(note(own).contains("error on the machine, which is fitted to all tables, median"));
+        let found = note(faster);
+        assert!(
+            found.contains("error on infiniband-nthu, which is not fitted to the tables, median"),
+            "{found}"
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The cluster's description is fitted to all four tables.
 
 use pio_layout::{Datatype, LayoutError, View};
-use pio_machine::{Bandwidth, Duration, Machine, Storage};
+use pio_machine::{Bandwidth, Duration, IoNodes, Machine, Storage};
 use pio_plan::{Direction, Hints, Strategy};
 use pio_sim::SimError;
 use pio_sim::workload::{Open, Step, What, Workload};
@@ -24,22 +24,14 @@ pub fn strategy(method: Method) -> Option<Strategy> {
 /// simulated as asked for, one after the other, and what opening and closing takes is left out.
 ///
 /// # Errors
-/// If the machine has no room for the clients.
+/// If the machine has no room for the clients, or no I/O servers to be so many.
 pub fn seconds(
     machine: &Machine,
     experiment: &Experiment,
     executions: u32,
 ) -> Result<Option<f64>, HongError> {
     let Some(strategy) = strategy(experiment.method) else { return Ok(None) };
-    let mut machine = machine.clone();
-    if let Storage::Striped { io, .. } | Storage::IoNodes { io, .. } = &mut machine.storage {
-        io.count = experiment.servers;
-    }
-    machine.nodes.count = machine.nodes.count.max(experiment.clients);
-    // Clients that open one after the other would begin one after the other, too, and end earlier than that.
-    if let Storage::Striped { open, close, .. } = &mut machine.storage {
-        (*open, *close) = (Duration::ZERO, Duration::ZERO);
-    }
+    let machine = with_room_for(machine, experiment)?;
     let makespan = |executions: u32| -> Result<f64, HongError> {
         let workload = workload(experiment, executions)?;
         let (hints, options) = (Hints::default(), Options::default());
@@ -47,6 +39,47 @@ pub fn seconds(
         Ok(found.makespan.seconds())
     };
     Ok(Some((makespan(executions)? - makespan(0)?) / f64::from(executions)))
+}
+
+/// The machine with as many servers as the experiment has, and at least as many nodes as it has clients.
+fn with_room_for(machine: &Machine, experiment: &Experiment) -> Result<Machine, HongError> {
+    let mut machine = machine.clone();
+    match servers(&mut machine.storage) {
+        Some(io) => io.count = experiment.servers,
+        // Storage without servers is taken for the one server of the paper's tables.
+        None if experiment.servers == 1 => {}
+        None => {
+            return Err(HongError::NoServers { machine: machine.name, servers: experiment.servers });
+        }
+    }
+    machine.nodes.count = machine.nodes.count.max(experiment.clients);
+    open_and_close_at_once(&mut machine);
+    Ok(machine)
+}
+
+/// The I/O servers, of which there can be another number; none where a file system is described by its answers alone.
+fn servers(storage: &mut Storage) -> Option<&mut IoNodes> {
+    match storage {
+        Storage::Local { .. } | Storage::Shared(_) => None,
+        Storage::Striped { io, .. } | Storage::IoNodes { io, .. } => Some(io),
+        Storage::Parallel(files) => Some(&mut files.io),
+    }
+}
+
+/// Clients that open one after the other would begin one after the other, too, and end earlier than that.
+fn open_and_close_at_once(machine: &mut Machine) {
+    let (open, close) = match &mut machine.storage {
+        Storage::Local { .. } => (None, None),
+        Storage::Shared(files) => (Some(&mut files.open), Some(&mut files.close)),
+        Storage::Parallel(files) => (Some(&mut files.metadata.open), Some(&mut files.metadata.close)),
+        Storage::Striped { open, close, .. } | Storage::IoNodes { open, close, .. } => {
+            (Some(open), Some(close))
+        }
+    };
+    let calls = &mut machine.calls;
+    for time in [open, close, Some(&mut calls.open), Some(&mut calls.close)].into_iter().flatten() {
+        *time = Duration::ZERO;
+    }
 }
 
 /// Every client opens the file, sees every m-th segment of it, and reads or writes its segments so many times.
@@ -177,6 +210,40 @@ mod tests {
                 assert!((simulated / model - 1.0).abs() < 0.08, "{experiment:?}: {simulated} {model}");
             }
         }
+    }
+
+    #[test]
+    fn slow_opens_and_closes_are_no_part_of_any_machines_time() {
+        let experiment = Printed::load().unwrap().measurements()[0].experiment;
+        let found = |machine: &Machine| seconds(machine, &experiment, 1).unwrap().unwrap();
+        for (name, keys) in [
+            ("infiniband-nthu", ["storage.open", "storage.close"]),
+            ("pios-64", ["storage.open", "storage.close"]),
+            (PARALLEL, ["storage.metadata.open", "storage.metadata.close"]),
+        ] {
+            let machine = Machine::find(name).unwrap();
+            let keys = [keys[0], keys[1], "calls.open", "calls.close"].map(|key| (key, "1 s"));
+            let usual = found(&machine);
+            assert!(usual > 0.0, "{name}");
+            assert_eq!(found(&machine.with_all(&keys).unwrap()), usual, "{name}");
+        }
+    }
+
+    const PARALLEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/parallel/lustre.toml");
+
+    #[test]
+    fn every_storage_of_servers_has_as_many_as_the_experiment_and_others_are_refused() {
+        let many = Experiment { servers: 4, ..Printed::load().unwrap().measurements()[0].experiment };
+        for name in ["infiniband-nthu", "pios-64", PARALLEL] {
+            let machine = with_room_for(&Machine::find(name).unwrap(), &many).unwrap();
+            assert_eq!(machine.storage.io_nodes().unwrap().count, 4, "{name}");
+        }
+        let local = Machine { storage: Storage::Local { exclusive_writes: false }, ..machine() };
+        assert!(seconds(&local, &Experiment { servers: 1, ..many }, 1).is_ok());
+        assert_eq!(
+            seconds(&local, &many, 1).unwrap_err().to_string(),
+            "the machine 'infiniband-nthu' says nothing of I/O servers: expected 1 server, found 4"
+        );
     }
 
     #[test]

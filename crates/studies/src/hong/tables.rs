@@ -9,7 +9,7 @@ use crate::{Basis, Computed, LOOKED_UP, Published, Statement};
 /// All that is told of the study.
 pub fn text(study: &Study) -> String {
     let mut tables = vec![parameters(&study.fit), left_out(&study.left_out)];
-    tables.extend(study.tables.iter().map(times));
+    tables.extend(study.tables.iter().map(|table| times(study, table)));
     tables.push(statements(&study.statements));
     tables.iter().map(Table::text).collect::<Vec<_>>().join("\n")
 }
@@ -60,7 +60,7 @@ fn percent(error: Option<f64>) -> String {
     error.map_or("–".to_owned(), |error| format!("{:.1} %", error * 100.0))
 }
 
-fn times(table: &super::Table) -> Table {
+fn times(study: &Study, table: &super::Table) -> Table {
     let is_known = table.basis != Basis::Predicted;
     let was_predicted = table.rows.iter().any(|row| row.ecio.predicted.is_some());
     let cells = |cell: &Cell| {
@@ -105,13 +105,13 @@ fn times(table: &super::Table) -> Table {
     columns.push(if is_known { ">fitted" } else { ">saved %" });
     Table {
         title: format!("{} ({})", title(table), if is_known { "calibrated" } else { "predicted" }),
-        note: note(table, is_known, was_predicted),
+        note: note(study, table, is_known, was_predicted),
         columns,
         rows: table.rows.iter().map(row).collect(),
     }
 }
 
-fn note(table: &super::Table, is_known: bool, was_predicted: bool) -> String {
+fn note(study: &Study, table: &super::Table, is_known: bool, was_predicted: bool) -> String {
     if !is_known {
         return format!(
             "Seconds of {} executions. Range: a segment's time is one for each segment, or one for each byte; and twice what \
@@ -131,9 +131,14 @@ fn note(table: &super::Table, is_known: bool, was_predicted: bool) -> String {
     } else {
         String::new()
     };
+    let machine = if study.is_papers_cluster {
+        "the machine, which is fitted to all tables".to_owned()
+    } else {
+        format!("{}, which is not fitted to the tables", study.machine)
+    };
     format!(
         "Seconds of {} executions. Fitted: to all tables, median error {}; left out: error of the fit to all columns but this one, \
-         median {}; simulated: error on the machine, which is fitted to all tables, median {}{then}.",
+         median {}; simulated: error on {machine}, median {}{then}.",
         table.executions,
         median(|cell| Some(cell.computed)),
         median(|cell| cell.left_out),
