@@ -17,7 +17,7 @@ use crate::progress::Progress;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Only these figures [default: 4 to 10; Table 1 comes with 7 and 8]
+    /// Only these figures, and what their sections state [default: 4 to 10; Table 1 comes with 7 and 8]
     #[arg(long = "figure", value_name = "NUMBER", value_delimiter = ',', value_parser = whole::<u32>)]
     figures: Vec<u32>,
     /// Only these mappings of Figures 2 and 3 [default: all]
@@ -129,11 +129,11 @@ fn check(arguments: &Arguments) -> Result<()> {
     if let Some(figure) = arguments.figures.iter().find(|figure| !FIGURES.contains(figure)) {
         bail!("--figure {figure}: expected numbers from 4 to 10, as the paper's figures with results");
     }
-    let loads = arguments.load.iter().flatten().map(|load| ("--load", *load));
-    let io_loads = arguments.io_load.iter().flatten().map(|load| ("--io-load", *load));
-    for (name, load) in loads.chain(io_loads) {
-        if !(1e-3..=1e6).contains(&load) {
-            bail!("{name} {load}: expected numbers from 0.001 to 1000000");
+    let loads = arguments.load.iter().flatten().map(|load| ("--load", *load, 1e6));
+    let io_loads = arguments.io_load.iter().flatten().map(|load| ("--io-load", *load, 1.0));
+    for (name, load, most) in loads.chain(io_loads) {
+        if !(1e-3..=most).contains(&load) {
+            bail!("{name} {load}: expected numbers from 0.001 to {most}");
         }
     }
     if !(0.0..=1.0).contains(&arguments.writes) {
@@ -184,12 +184,12 @@ fn options(arguments: &Arguments) -> Result<Options> {
     options.compute_bytes = arguments.compute_message << 10;
     options.outstanding = arguments.outstanding;
     if let Some(loads) = &arguments.load {
-        let loads: Vec<f64> = loads.iter().map(|load| load * MEGA).collect();
+        let loads: Vec<f64> = ascending(loads).iter().map(|load| load * MEGA).collect();
         options.offered_io = loads.clone();
         options.offered_compute = loads;
     }
     if let Some(loads) = &arguments.io_load {
-        options.io_loads = loads.clone();
+        options.io_loads = ascending(loads);
     }
     let named = |mapping| arguments.mappings.contains(&mapping);
     let io = [(Mapping::Clustered, IoMapping::Clustered), (Mapping::Distributed, IoMapping::Distributed)];
@@ -200,6 +200,13 @@ fn options(arguments: &Arguments) -> Result<Options> {
     let first = [(Mapping::ComputeFirst, FirstHalf::Compute), (Mapping::IoFirst, FirstHalf::Io)];
     keep_named(&mut options.first, &first, named);
     Ok(options)
+}
+
+/// As the study takes loads, in whichever order they were given.
+fn ascending(loads: &[f64]) -> Vec<f64> {
+    let mut loads = loads.to_vec();
+    loads.sort_by(f64::total_cmp);
+    loads
 }
 
 /// Of a dimension of which anything was named, only that.

@@ -30,6 +30,20 @@ fn mappings_can_be_chosen_by_name() {
 }
 
 #[test]
+fn loads_may_be_given_in_any_order() {
+    let place = Place::new();
+    let with = |load: &str, io_load: &str| {
+        let short = ["--measured", "1", "--warm-up", "1", "--io-message", "64", "--compute-message", "16"];
+        let words = ["reproduce", "coll", "--figure", "7,10", "--load", load, "--io-load", io_load];
+        place.pioscope(words.iter().chain(&short)).succeeds().out
+    };
+    let out = with("50,1600", "0.1,0.5");
+    assert!(out.contains("Table 1") && out.contains("Figure 10:"), "{out}");
+    assert!(!out.contains("Figure 9"), "{out}");
+    assert_eq!(out, with("1600,50", "0.5,0.1"));
+}
+
+#[test]
 fn what_cannot_be_is_refused_by_name() {
     let place = Place::new();
     for (option, value, expected) in [
@@ -37,6 +51,8 @@ fn what_cannot_be_is_refused_by_name() {
         ("--io-nodes", "63", "io-nodes = 63: expected 1 to 62"),
         ("--writes", "1.5", "--writes 1.5: expected a share from 0 to 1"),
         ("--load", "0", "--load 0: expected numbers from 0.001"),
+        ("--load", "1000001", "--load 1000001: expected numbers from 0.001 to 1000000"),
+        ("--io-load", "1.5", "--io-load 1.5: expected numbers from 0.001 to 1"),
         ("--outstanding", "0", "--outstanding 0: expected at least 1"),
         ("--measured", "NaN", "--measured NaN: expected milliseconds"),
         ("--machine", "sp-argonne", "machine sp-argonne: network.switching is not \"circuit\""),

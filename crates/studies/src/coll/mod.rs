@@ -39,7 +39,7 @@ pub struct Study {
     pub statements: Vec<Statement>,
     /// The figures, in the paper's order, and those behind statements.
     pub figures: Vec<Figure>,
-    /// Table 1: the most that I/O nodes accept.
+    /// Table 1: what I/O nodes accept at the highest loads.
     pub most: Vec<Most>,
 }
 
@@ -85,7 +85,7 @@ pub enum CollError {
     Circuit(#[from] CircuitError),
 }
 
-/// Runs what these figures show, and what belongs to the same sections. `progress` hears how many of how many runs are
+/// Runs what these figures show, and what the same sections state. `progress` hears how many of how many runs are
 /// done. Runs are spread over all processors; the result does not depend on their number.
 ///
 /// # Errors
@@ -135,6 +135,8 @@ pub fn reproduce(
     if wants(&[10]) {
         let summary = combined::summary(options, &study.figures);
         study.statements.extend(combined::conclusions(options, &summary));
+        // The summary is of Figure 9's curves, which nobody may have asked for.
+        study.figures.retain(|plot| wants(&[9]) || !plot.name.starts_with('9'));
         study.figures.push(summary);
     }
     Ok(study)
@@ -212,8 +214,12 @@ mod tests {
         let figures = [7, 9, 10];
         let study = reproduce(&options, &figures, &|_, _| {}).unwrap();
         assert_eq!(study, reproduce(&options, &figures, &|_, _| {}).unwrap());
-        let names: Vec<&str> = study.figures.iter().map(|plot| plot.name.as_str()).collect();
-        assert_eq!(names, ["7a", "7b", "ratio", "9a", "9b", "alone", "10"]);
+        let names =
+            |study: &Study| study.figures.iter().map(|plot| plot.name.clone()).collect::<Vec<String>>();
+        assert_eq!(names(&study), ["7a", "7b", "ratio", "9a", "9b", "alone", "10"]);
+        let summary = reproduce(&options, &[10], &|_, _| {}).unwrap();
+        assert_eq!(names(&summary), ["alone", "10"]);
+        assert_eq!(summary.figures[1], study.figures[6]);
         assert_eq!(study.most.len(), 4);
         let mappings: Vec<&str> = study.figures[3].series.iter().map(|curve| curve.name.as_str()).collect();
         assert_eq!(

@@ -39,11 +39,11 @@ pub struct Options {
     pub compute_bytes: u64,
     /// Messages that a process has under way at most.
     pub outstanding: u32,
-    /// Loads of the I/O job in combined traffic: of each node, as a part of what a node can inject.
+    /// Loads of the I/O job in combined traffic: of each node, as a part of what a node can inject, ascending.
     pub io_loads: Vec<f64>,
-    /// Offered loads of Figures 7 and 8, bytes a second for each I/O node.
+    /// Offered loads of Figures 7 and 8, bytes a second for each I/O node, ascending: Table 1 is of the last ones.
     pub offered_io: Vec<f64>,
-    /// Offered loads of Figure 9, bytes a second for each compute node.
+    /// Offered loads of Figure 9, bytes a second for each compute node, ascending.
     pub offered_compute: Vec<f64>,
 }
 
