@@ -1,5 +1,6 @@
 //! `pioscope reproduce miller-katz`: the study of Miller and Katz (1991).
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use pio_machine::{Computer, Duration, parse_size};
 use pio_studies::miller_katz::{self, Changes, FIGURES, MEGAWORD, Study};
 
 use super::output::{Output, footer};
-use crate::flags::whole;
+use crate::flags::{count, whole};
 use crate::output::note;
 use crate::progress::Working;
 
@@ -45,9 +46,9 @@ pub(super) struct Arguments {
     /// A solid-state disk of this size instead of buffers in main memory
     #[arg(long, value_name = "SIZE", conflicts_with = "caches")]
     ssd: Option<Size>,
-    /// First seconds of wall-clock time that Figures 6 and 7 show
-    #[arg(long, value_name = "SECONDS", default_value_t = 100.0)]
-    seconds: f64,
+    /// First whole seconds of wall-clock time that Figures 6 and 7 show
+    #[arg(long, value_name = "SECONDS", default_value = "100", value_parser = count)]
+    seconds: NonZeroU32,
     /// Description of the computer, instead of the Cray Y-MP
     #[arg(long, value_name = "FILE")]
     computer: Option<PathBuf>,
@@ -167,8 +168,8 @@ fn check(arguments: &Arguments) -> Result<()> {
     if !(1..=1000).contains(&arguments.instances) {
         bail!("--instances {}: expected 1 to 1000", arguments.instances);
     }
-    if !(arguments.seconds > 0.0 && arguments.seconds <= 1e6) {
-        bail!("--seconds {}: expected above 0, at most 1000000", arguments.seconds);
+    if arguments.seconds.get() > 1_000_000 {
+        bail!("--seconds {}: expected at most 1000000", arguments.seconds);
     }
     Ok(())
 }
@@ -180,7 +181,7 @@ fn changes(arguments: &Arguments) -> Changes {
         caches: arguments.caches.iter().map(|size| size.0).collect(),
         policies: arguments.policies.clone(),
         ssd: arguments.ssd.map(|size| size.0),
-        shown: Duration::from_seconds(arguments.seconds),
+        shown: Duration::from_seconds(f64::from(arguments.seconds.get())),
     }
 }
 

@@ -46,5 +46,10 @@ fn what_cannot_be_is_refused() {
     refused(&["--figure", "6", "--set", "disks.far=1"], "disks.far = \"1\": expected a time");
     refused(&["--figure", "6", "--computer", "nowhere.toml"], "nowhere.toml: cannot read");
     refused(&["--figure", "6", "--cache", "1MW,2MW"], "Figure 6 has one size");
-    refused(&["--figure", "6", "--seconds", "0"], "--seconds 0: expected above 0");
+    // A bin of the figure is a second.
+    for wrong in ["0", "0.5", "1.5"] {
+        let error = place.pioscope(words(&["--figure", "6", "--seconds", wrong])).err;
+        assert!(error.contains("--seconds <SECONDS>': expected a whole number from 1 to"), "{error}");
+    }
+    refused(&["--figure", "6", "--seconds", "1000001"], "--seconds 1000001: expected at most 1000000");
 }
