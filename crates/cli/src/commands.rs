@@ -91,3 +91,62 @@ pub(crate) fn manual(arguments: ManualArguments) -> Result<ExitCode> {
     note!("wrote the pages to {}", folder.display());
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_examples_of_help_are_commands_that_there_are() {
+        let mut count = 0;
+        check_examples(&command(), &mut count);
+        assert!(count > 50, "{count}");
+    }
+
+    fn check_examples(of: &Command, count: &mut usize) {
+        let help = of.get_after_help().map(ToString::to_string).unwrap_or_default();
+        // Variables are the shell's: a number stands for the one that must be a number.
+        let examples = help.split("\n\n").next().unwrap_or_default().replace("\\\n", "");
+        let examples = examples.replace("$SLURM_PROCID", "0");
+        for line in examples.lines() {
+            for words in commands_in(line) {
+                let parsed = command().try_get_matches_from(&words);
+                assert!(parsed.is_ok(), "help of {}: {line}\n{}", of.get_name(), parsed.unwrap_err());
+                *count += 1;
+            }
+        }
+        of.get_subcommands().for_each(|inner| check_examples(inner, count));
+    }
+
+    /// The words of each `pioscope …` in a line for a shell, without the remark in brackets behind it.
+    fn commands_in(line: &str) -> Vec<Vec<String>> {
+        let line = line.split(" (").next().unwrap_or_default();
+        let begins = |at: usize| {
+            !line[..at].ends_with(|before: char| before.is_alphanumeric() || "/-_".contains(before))
+        };
+        let found = line.match_indices("pioscope ").filter(|(at, _)| begins(*at));
+        found.map(|(at, _)| words(&line[at..])).collect()
+    }
+
+    /// The words up to the end of the command: `;`, a redirection, or the bracket around it.
+    fn words(text: &str) -> Vec<String> {
+        let (mut words, mut word) = (Vec::new(), String::new());
+        let (mut quote, mut brackets) = (None, 0);
+        for sign in text.chars() {
+            match (quote, sign) {
+                (Some(open), _) if open == sign => quote = None,
+                (None, '\'' | '"') => quote = Some(sign),
+                (None, ';' | '>') => break,
+                (None, ')') if brackets == 0 => break,
+                (None, ' ') => words.push(std::mem::take(&mut word)),
+                _ => {
+                    brackets += i32::from(sign == '(') - i32::from(sign == ')');
+                    word.push(sign);
+                }
+            }
+        }
+        words.push(word);
+        words.retain(|word| !word.is_empty());
+        words
+    }
+}

@@ -25,7 +25,7 @@ Examples:
   pioscope reproduce hong --output figures
   pioscope reproduce hong --measure --measure-segments 4000,64000,1024000
   pioscope reproduce thakur
-  pioscope reproduce thakur --run ./collapse       (also runs the small case for real, on 8 processes)
+  pioscope reproduce thakur --program ./collapse   (also runs the small case for real, on 8 processes)
   pioscope reproduce io500 --data FOLDER           (runs of your own, with the columns of papers/scoreboards)")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
