@@ -300,9 +300,16 @@ fn sweep(request: &SweepDefinition, points: &[Point], values: Vec<Vec<f64>>) -> 
     let machines: Vec<&str> = request.machines.iter().map(|machine| machine.name.as_str()).collect();
     Sweep {
         title: format!("{} on {}", request.name, machines.join(", ")),
-        note: format!("pioscope {}, seed {}", env!("CARGO_PKG_VERSION"), request.seed),
+        note: note(request),
         settings,
         measures: if is_traffic { TRAFFIC_MEASURES.to_vec() } else { IO_MEASURES.to_vec() },
         rows: points.iter().zip(values).map(row).collect(),
     }
+}
+
+/// How the results can be had again. A swept seed is told in each row.
+fn note(request: &SweepDefinition) -> String {
+    let version = concat!("pioscope ", env!("CARGO_PKG_VERSION"));
+    let is_swept = request.axes.iter().any(|axis| axis.key == "seed");
+    if is_swept { version.to_owned() } else { format!("{version}, seed {}", request.seed) }
 }

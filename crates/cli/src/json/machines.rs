@@ -156,6 +156,7 @@ fn switching(switching: &Switching) -> &'static str {
         Switching::Flow(_) => "flow",
         Switching::CentralQueue(_) => "central-queue",
         Switching::Circuit(_) => "circuit",
+        Switching::Wormhole(wormhole) if wormhole.cut_through => "cut-through",
         Switching::Wormhole(_) => "wormhole",
     }
 }

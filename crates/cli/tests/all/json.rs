@@ -246,6 +246,14 @@ fn machines_are_listed_and_shown() {
         object(place.pioscope(["machines", "show", "sp-argonne", "--json"]), "pioscope.machines.show/1");
     assert_eq!(shown["storage"]["strip_bytes"], 32_768);
     assert_eq!(shown["calls"]["write"]["bandwidth_bytes_per_s"], 35_000_000);
+    for (name, switching) in [("tree-64", "wormhole"), ("cut.toml", "cut-through")] {
+        // A packet of 9 flits is to find room.
+        let text = place.pioscope(["machines", "show", "tree-64"]).succeeds().out;
+        let text = text.replace("\"wormhole\"", "\"cut-through\"").replace("buffer = 8", "buffer = 9");
+        std::fs::write(place.join("cut.toml"), text).unwrap();
+        let shown = object(place.pioscope(["machines", "show", name, "--json"]), "pioscope.machines.show/1");
+        assert_eq!(shown["network"]["switching"], switching);
+    }
     place.pioscope(["machines", "show", "cray-ymp", "--json"]).fails_with("cray-ymp: no JSON of a computer");
 }
 

@@ -42,6 +42,16 @@ fn the_same_bytes_on_any_number_of_processors() {
 }
 
 #[test]
+fn a_swept_seed_is_told_in_its_rows_alone() {
+    let place = Place::new();
+    let out =
+        |sweep: &str| place.pioscope(CURVE[..5].iter().copied().chain(["--sweep", sweep])).succeeds().out;
+    assert!(out("load=0.1,0.3").contains("seed 1"));
+    let swept = out("seed=4,5");
+    assert!(!swept.contains("seed 1") && swept.contains("pioscope 0."), "{swept}");
+}
+
+#[test]
 fn a_generated_workload_is_a_trace_and_predicts_the_same() {
     let place = Place::new();
     let generated = ["--workload", "collapse,ranks=2,iterations=2,x=8,y=8,z=8"];
