@@ -160,15 +160,16 @@ static void finish_copy(const struct pioscope_span *span, int from, uint64_t fro
     errno = saved;
 }
 
+/* The kernel moves a given offset on. Before the call, nobody knows whether it can be read. */
 #define COPY_BODY(from, from_offset, to, to_offset, count, next_call)                                                  \
     bool from_tracked = tracked(from), to_tracked = tracked(to);                                                       \
     if (!from_tracked && !to_tracked)                                                                                  \
         return next_call;                                                                                              \
-    uint64_t from_at = from_offset ? (uint64_t)*from_offset : PIO_NO_OFFSET;                                           \
-    uint64_t to_at = to_offset ? (uint64_t)*to_offset : PIO_NO_OFFSET;                                                 \
     struct pioscope_span span;                                                                                         \
     pio_span_begin(&span);                                                                                             \
     ssize_t result = next_call;                                                                                        \
+    uint64_t from_at = result >= 0 && from_offset ? (uint64_t)(*from_offset - result) : PIO_NO_OFFSET;                 \
+    uint64_t to_at = result >= 0 && to_offset ? (uint64_t)(*to_offset - result) : PIO_NO_OFFSET;                       \
     finish_copy(&span, from, from_at, to, to_at, count, result);                                                       \
     return result;
 

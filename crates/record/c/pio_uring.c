@@ -599,7 +599,8 @@ bool pio_begin_ring_call(struct ring *ring, struct pioscope_span *span, uint32_t
     if (ring == NULL || !is_owner() || !pio_hold_in_flight(ring->in_flight))
         return false;
     int saved = errno;
-    bool submits = end != ring->sq_seen;
+    /* `end` was read before: another thread may have submitted more since, and what it submitted was seen. */
+    bool submits = (int32_t)(end - ring->sq_seen) > 0;
     if (submits)
         pio_span_begin(span);
     see_completions(ring); /* of what was submitted before */

@@ -93,7 +93,7 @@ pub enum Error {
         message: String,
     },
     /// The job ran, but its trace was not written.
-    #[error("{source}; what was recorded is kept in {spool}", spool = spool.display())]
+    #[error("{source}; {}", what_is_kept(spool))]
     Collect {
         /// The folder of spools.
         spool: PathBuf,
@@ -105,6 +105,17 @@ pub enum Error {
     /// The trace could not be written.
     #[error(transparent)]
     Trace(#[from] TraceError),
+}
+
+fn what_is_kept(spool: &Path) -> String {
+    let shown = spool.display();
+    match spool.is_dir() {
+        true => format!("what was recorded is kept in {shown}"),
+        // Jobs that clear the folder that they work in do so.
+        false => format!(
+            "what was recorded was in {shown}, which the job removed (expected -o or --spool in another folder)"
+        ),
+    }
 }
 
 impl Error {

@@ -246,6 +246,12 @@ fn make_spool_folder(options: &Options) -> Result<PathBuf, Error> {
     fs::create_dir_all(&parent).map_err(Error::io(&parent, "create the folder of spools"))?;
     let folder = new_folder(&parent, options)?;
     let folder = folder.canonicalize().map_err(Error::io(&folder, "find the folder of spools"))?;
+    // Spools change while a job puts its folder into a repository of git: it is to pass them over.
+    let ignored = folder.join(".gitignore");
+    if let Err(error) = fs::write(&ignored, "*\n") {
+        let _ = fs::remove_dir_all(&folder);
+        return Err(Error::io(&ignored, "write what git is to ignore to")(error));
+    }
     if let Some(limit) = options.budget_bytes {
         // The page that the job's processes share (c/pio_room.c): the limit, and what has been used of it.
         let mut page = vec![0; 4096];

@@ -1,5 +1,5 @@
-//! Signals that must not end us before a job's trace is made: those that end the job, which are passed on to it, and the one
-//! that ends who writes beyond the limit of a file's size.
+//! Signals that must not end us before a job's trace is made: those that are meant for the job, which are passed on to it, and the
+//! one that ends who writes beyond the limit of a file's size.
 #![allow(unsafe_code)] // Signal handlers and kill(2) exist in C only.
 
 use std::io::{self, Read};
@@ -13,22 +13,23 @@ use crate::run::remove_folder;
 /// The process that gets the signals; 0 for none.
 static TARGET: AtomicI32 = AtomicI32::new(0);
 
-/// Whether one of the signals has come since the last job began.
+/// Whether one that tells to end has come since the last job began.
 static HAS_COME: AtomicBool = AtomicBool::new(false);
 
-/// Whether one of the signals has come during any job.
+/// Whether one that tells to end has come during any job.
 static WAS_TOLD_TO_END: AtomicBool = AtomicBool::new(false);
 
-/// Whether SIGINT or SIGTERM has come while a job ran, or its trace was made: whoever runs several jobs in turn is to
-/// begin no other.
+/// Whether SIGINT, SIGTERM, SIGHUP or SIGQUIT has come while a job ran, or its trace was made: whoever runs several jobs in turn
+/// is to begin no other.
 pub fn was_told_to_end() -> bool {
     WAS_TOLD_TO_END.load(Ordering::SeqCst)
 }
 
-/// What a terminal's interrupt and a batch system's end of time send.
-const FORWARDED: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+/// What a terminal sends, and a batch system before and at the end of time: the last two tell programs to write a checkpoint.
+const FORWARDED: [libc::c_int; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
-/// While it lives, SIGINT and SIGTERM go to another process.
+/// While it lives, these signals go to another process, unless they are ignored: then the job ignores them, too.
 pub(crate) struct Forwarding {
     previous: Vec<(libc::c_int, libc::sigaction)>,
 }
@@ -72,9 +73,14 @@ fn install(signal: libc::c_int) -> Option<(libc::c_int, libc::sigaction)> {
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         let mut previous: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(signal, std::ptr::null(), &mut previous) != 0
+            || previous.sa_sigaction == libc::SIG_IGN
+        {
+            return None;
+        }
         action.sa_sigaction = handler as libc::sighandler_t;
         action.sa_flags = libc::SA_RESTART | libc::SA_SIGINFO;
-        (libc::sigaction(signal, &action, &mut previous) == 0).then_some((signal, previous))
+        (libc::sigaction(signal, &action, std::ptr::null_mut()) == 0).then_some((signal, previous))
     }
 }
 
@@ -98,7 +104,7 @@ impl Passing {
 
 /// A new folder that goes with what is in it when this is dropped, or when SIGINT, SIGTERM or SIGHUP ends this process before.
 ///
-/// While a job runs, SIGINT and SIGTERM go to the job instead: whoever started it asks [`was_told_to_end`].
+/// While a job runs, they go to the job instead: whoever started it asks [`was_told_to_end`].
 #[derive(Debug)]
 pub struct PassingFolder {
     path: PathBuf,
@@ -207,11 +213,13 @@ fn catch(
     }
 }
 
-/// A terminal sends SIGINT to the whole foreground group: the job has it already. A signal from a process is for us alone.
+/// A terminal sends its signals to the whole foreground group: the job has them already. A signal from a process is for us alone.
 extern "C" fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let target = TARGET.load(Ordering::SeqCst);
-    HAS_COME.store(true, Ordering::SeqCst);
-    WAS_TOLD_TO_END.store(true, Ordering::SeqCst);
+    if signal != libc::SIGUSR1 && signal != libc::SIGUSR2 {
+        HAS_COME.store(true, Ordering::SeqCst);
+        WAS_TOLD_TO_END.store(true, Ordering::SeqCst);
+    }
     // SAFETY: the kernel passes a valid siginfo to an SA_SIGINFO handler; kill is async-signal-safe.
     unsafe {
         if target > 0 && (*info).si_code != libc::SI_KERNEL {

@@ -147,3 +147,31 @@ fn a_trace_is_written_where_a_link_leads() {
     assert!(place.join("run.pio").is_symlink());
     assert!(place.join("far/run.pio").metadata().unwrap().len() > 0);
 }
+
+/// Its own files lie in the folder of the job meanwhile.
+#[test]
+fn git_does_not_see_that_it_is_recorded() {
+    let place = Place::new();
+    if Command::new("git").arg("--version").output().is_err() {
+        eprintln!("skipped: no git here");
+        return;
+    }
+    fs::write(place.join("a"), "text").unwrap();
+    place.run(Command::new("git").args(["init", "-q", "."])).succeeds();
+    place.pioscope(["record", "--", "git", "add", "-A"]).succeeds();
+    let added = place.run(Command::new("git").args(["ls-files"])).succeeds().out;
+    assert!(added.starts_with("a\n") && !added.contains("spool"), "{added}");
+}
+
+#[test]
+fn a_job_that_removes_its_recording_is_told_so() {
+    let place = Place::new();
+    fs::write(place.join("a"), "text").unwrap();
+    let said = place.pioscope(["record", "-o", "run.pio", "--", "sh", "-c", "cat a > b; rm -rf .run.pio.*"]);
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.err.contains("which the job removed (expected -o or --spool in another folder)"),
+        "{}",
+        said.err
+    );
+}

@@ -183,6 +183,23 @@ fn a_ring_that_the_kernel_polls_is_named() {
     assert!(unseen.written_bytes >= numbers[1] / 2, "{unseen:?}");
 }
 
+/// What another thread submits while this one looks at the ring is seen once.
+#[test]
+fn a_ring_that_one_thread_fills_and_another_waits_for_is_recorded_once() {
+    if !has_rings() {
+        return;
+    }
+    let program_folder = folder();
+    let program = compile("cc", "uring_waiter", program_folder.path(), &["-O1", "-luring", "-pthread"]);
+    for _ in 0..10 {
+        let folder = folder();
+        let file = folder.path().join("waited");
+        let job = record_in(folder, vec![program.clone().into(), file.into()], |_| {});
+        assert!(job.outcome.status.success(), "{:?}", job.outcome);
+        assert_eq!(counts(&job.on("/waited")), [("open", 1), ("close", 1), ("io_uring_write", 2000)]);
+    }
+}
+
 /// With the archive of liburing inside it, a program makes and enters rings without a function that could be seen.
 #[test]
 fn a_ring_that_is_made_without_the_c_library_is_named() {
