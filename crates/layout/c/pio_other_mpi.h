@@ -4,7 +4,11 @@
  * and of the other addresses: our functions, declared for one, would cut the other's in half even where they only pass
  * them on. So such a process begins again without the library, before its program has done anything.
  *
- * For the sources of libraries that are preloaded; the one that includes it has a constructor.
+ * A program that loads its MPI later, as Python's modules do, has done a lot by then. It goes on, and our functions give way:
+ * what is bound to them is bound to MPI's own, and nothing finds them any more.
+ *
+ * For the sources of libraries that are preloaded; the one that includes it has a constructor, and functions in place of
+ * MPI_Init and MPI_Init_thread, whose arguments are the same in all MPIs.
  */
 #ifndef PIO_OTHER_MPI_H
 #define PIO_OTHER_MPI_H
@@ -12,9 +16,12 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -33,7 +40,12 @@ extern char **environ;
 #define PIO_NEWEST_FUNCTION "PMPI_Type_size_x"
 #endif
 
-/* An MPI library that the process was started with. Modules, as Python has them, load theirs later. */
+/* An MPI library in the process, if it is another than we were compiled for. */
+struct pio_other {
+    const char *family;
+    const char *path;
+};
+
 static int pio_is_mpi_library(struct dl_phdr_info *object, size_t size, void *found) {
     (void)size;
     const char *name = strrchr(object->dlpi_name, '/');
@@ -42,7 +54,7 @@ static int pio_is_mpi_library(struct dl_phdr_info *object, size_t size, void *fo
     void *library = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (library == NULL)
         return 0;
-    const char **name_of_other = found;
+    struct pio_other *other = found;
     /* Open MPI's predefined handles are data; no other's are. */
     int is_open_mpi = dlsym(library, "ompi_mpi_comm_world") != NULL;
 #ifdef OPEN_MPI
@@ -62,21 +74,32 @@ static int pio_is_mpi_library(struct dl_phdr_info *object, size_t size, void *fo
         is_ours = major >= OMPI_MAJOR_VERSION;
 #endif
     if (!is_ours)
-        *name_of_other = is_open_mpi ? "Open MPI" : "MPICH or a relative of it";
+        *other = (struct pio_other){is_open_mpi ? "Open MPI" : "MPICH or a relative of it", object->dlpi_name};
     dlclose(library);
     return 1;
 }
 
-/* The process's MPI, if it is another than we were compiled for; NULL if it is ours, or there is none, or we were compiled
+/* The process's MPI, if it is another than we were compiled for; nothing if it is ours, or there is none, or we were compiled
  * for the standard ABI, which all have. */
-static const char *pio_other_mpi(void) {
-    const char *other = NULL;
+static struct pio_other pio_other_mpi(void) {
+    struct pio_other other = {NULL, NULL};
 #ifndef MPI_ABI_VERSION
     dl_iterate_phdr(pio_is_mpi_library, &other);
 #else
     (void)pio_is_mpi_library;
 #endif
     return other;
+}
+
+/* Once a job. `what` is not done to a program. */
+static void pio_tell_of_other_mpi(const char *program, const char *family, const char *what) {
+    const char *ranks[] = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"};
+    const char *rank = NULL;
+    for (size_t i = 0; rank == NULL && i < sizeof ranks / sizeof ranks[0]; i++)
+        rank = getenv(ranks[i]);
+    if (rank == NULL || strcmp(rank, "0") == 0)
+        fprintf(stderr, "pioscope: %s uses %s, another MPI or an older one than the one that was found for this job: its MPI calls are not %s "
+                        "(name its compiler with --mpicc)\n", program, family, what);
 }
 
 /* Takes `own` out of a list of libraries; false if it is not there. */
@@ -97,7 +120,7 @@ static int pio_take_out(char *list, const char *own) {
 /* In a process of another MPI: starts its program again without us, and says so once a job. `what` is not done to it. */
 static void pio_leave_other_mpi(char **arguments, const char *what) {
     Dl_info own;
-    const char *family = pio_other_mpi();
+    const char *family = pio_other_mpi().family;
     char *list = getenv("LD_PRELOAD"), *recorder = getenv("PIOSCOPE_PRELOAD");
     if (family == NULL || list == NULL || arguments == NULL || dladdr((void *)pio_leave_other_mpi, &own) == 0)
         return;
@@ -109,18 +132,112 @@ static void pio_leave_other_mpi(char **arguments, const char *what) {
         return;
     if (recorder != NULL)
         pio_take_out(recorder, own.dli_fname);
-    const char *ranks[] = {"PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"};
-    const char *rank = NULL;
-    for (size_t i = 0; rank == NULL && i < sizeof ranks / sizeof ranks[0]; i++)
-        rank = getenv(ranks[i]);
-    if (rank == NULL || strcmp(rank, "0") == 0)
-        fprintf(stderr, "pioscope: %s uses %s, another MPI or an older one than the one that was found for this job: its MPI calls are not %s "
-                        "(name its compiler with --mpicc)\n", arguments[0], family, what);
+    pio_tell_of_other_mpi(arguments[0], family, what);
     /* Its own name, which people look for in lists of processes. */
     static char program[4096];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length > 0)
         start(program, arguments, environ);
+}
+
+/* Giving way ------------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+#define PIO_BOUND_CALL R_X86_64_JUMP_SLOT
+#define PIO_BOUND_DATA R_X86_64_GLOB_DAT
+#elif defined(__aarch64__)
+#define PIO_BOUND_CALL R_AARCH64_JUMP_SLOT
+#define PIO_BOUND_DATA R_AARCH64_GLOB_DAT
+#endif
+
+/* Our library, and that of the MPI that it gives way to. */
+struct pio_way {
+    void *own, *library;
+    const ElfW(Dyn) *own_dynamic;
+};
+
+static int pio_is_of_mpi(const char *name) {
+    return strncmp(name, "MPI_", 4) == 0 || strncmp(name, "PMPI_", 5) == 0 || strncmp(name, "mpi_", 4) == 0;
+}
+
+/* What an object says of itself: an address is the process's own, or one in the object's file. */
+static uintptr_t pio_word_of(const ElfW(Dyn) *dynamic, int64_t tag, uintptr_t base) {
+    for (; dynamic->d_tag != DT_NULL; dynamic++)
+        if (dynamic->d_tag == tag)
+            return dynamic->d_un.d_ptr < base ? base + dynamic->d_un.d_ptr : dynamic->d_un.d_ptr;
+    return 0;
+}
+
+static int pio_make_writable(void *memory, size_t bytes) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)memory & ~(page - 1);
+    return mprotect((void *)first, (uintptr_t)memory + bytes - first, PROT_READ | PROT_WRITE) == 0;
+}
+
+#ifdef PIO_BOUND_CALL
+/* Binds what an object has bound to us, or will at its first call, to MPI's own function. */
+static int pio_bind_to_mpi(struct dl_phdr_info *object, size_t size, void *given) {
+    (void)size;
+    const struct pio_way *way = given;
+    const ElfW(Dyn) *dynamic = NULL;
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const ElfW(Dyn) *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+    if (dynamic == NULL || dynamic == way->own_dynamic)
+        return 0;
+    uintptr_t base = object->dlpi_addr;
+    const ElfW(Sym) *symbols = (const ElfW(Sym) *)pio_word_of(dynamic, DT_SYMTAB, base);
+    const char *names = (const char *)pio_word_of(dynamic, DT_STRTAB, base);
+    const int64_t tables[2][2] = {{DT_JMPREL, DT_PLTRELSZ}, {DT_RELA, DT_RELASZ}};
+    for (int i = 0; i < 2 && symbols != NULL && names != NULL; i++) {
+        const ElfW(Rela) *entry = (const ElfW(Rela) *)pio_word_of(dynamic, tables[i][0], base);
+        size_t count = entry == NULL ? 0 : pio_word_of(dynamic, tables[i][1], 0) / sizeof *entry;
+        for (; count > 0; count--, entry++) {
+            uint32_t type = (uint32_t)entry->r_info;
+            const ElfW(Sym) *symbol = &symbols[entry->r_info >> 32];
+            const char *name = names + symbol->st_name;
+            if ((type != PIO_BOUND_CALL && type != PIO_BOUND_DATA) || !pio_is_of_mpi(name) || dlsym(way->own, name) == NULL)
+                continue;
+            void *theirs = dlsym(way->library, name), **place = (void **)(base + entry->r_offset);
+            /* A weak one is how a module asks whether its MPI has a function. */
+            bool may_lack = symbol->st_info >> 4 == STB_WEAK;
+            if ((theirs != NULL || may_lack) && pio_make_writable(place, sizeof *place))
+                *place = theirs;
+        }
+    }
+    return 0;
+}
+#endif
+
+/* Whether the program has loaded another MPI since it began; then none of our functions is called from now on but the one that
+ * asks, and `what` is not done to it. */
+static int pio_gives_way(const char *what) {
+    struct pio_other other = pio_other_mpi();
+    if (other.family == NULL)
+        return 0;
+#ifdef PIO_BOUND_CALL
+    Dl_info info;
+    struct link_map *map;
+    if (dladdr1((void *)pio_gives_way, &info, (void **)&map, RTLD_DL_LINKMAP) == 0)
+        return 0;
+    struct pio_way way = {dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD), dlopen(other.path, RTLD_LAZY | RTLD_NOLOAD), map->l_ld};
+    const uint32_t *hash = (const uint32_t *)pio_word_of(map->l_ld, DT_HASH, map->l_addr);
+    ElfW(Sym) *symbols = (ElfW(Sym) *)pio_word_of(map->l_ld, DT_SYMTAB, map->l_addr);
+    const char *names = (const char *)pio_word_of(map->l_ld, DT_STRTAB, map->l_addr);
+    if (way.own == NULL || way.library == NULL || hash == NULL || symbols == NULL || names == NULL)
+        return 0;
+    dl_iterate_phdr(pio_bind_to_mpi, &way);
+    /* What is loaded later does not find them: a symbol without a section is not defined here. */
+    uint32_t count = hash[1];
+    if (pio_make_writable(symbols, count * sizeof *symbols))
+        for (uint32_t i = 0; i < count; i++)
+            if (pio_is_of_mpi(names + symbols[i].st_name)) {
+                symbols[i].st_shndx = SHN_UNDEF;
+                symbols[i].st_value = 0;
+            }
+#endif
+    extern char *program_invocation_name;
+    pio_tell_of_other_mpi(program_invocation_name, other.family, what);
+    return 1;
 }
 
 #endif

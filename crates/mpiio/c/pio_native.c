@@ -101,3 +101,15 @@ void *pio_next(const char *name, void *caller) {
   }
   return symbol;
 }
+
+/* Whoever uses another MPI is to be left alone before it opens a file. */
+int MPI_Init(int *count, char ***arguments) {
+  pio_gives_way("carried out by Pioscope");
+  return ((int (*)(int *, char ***))pio_next("MPI_Init", __builtin_return_address(0)))(count, arguments);
+}
+
+int MPI_Init_thread(int *count, char ***arguments, int required, int *provided) {
+  pio_gives_way("carried out by Pioscope");
+  return ((int (*)(int *, char ***, int, int *))pio_next("MPI_Init_thread", __builtin_return_address(0)))(
+      count, arguments, required, provided);
+}

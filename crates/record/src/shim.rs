@@ -39,7 +39,8 @@ pub fn compile_shim(mpicc: &Path, sources: &[(&str, &str)], folder: &Path) -> Re
     }
     let library = folder.join("shim.so");
     let linker = plain_compiler(mpicc);
-    let link = ["-shared", "-Wl,-z,lazy", "-ldl", "-lpthread"];
+    // The older table of symbols says how many there are: see pio_other_mpi.h.
+    let link = ["-shared", "-Wl,-z,lazy", "-Wl,--hash-style=both", "-ldl", "-lpthread"];
     let objects = objects.iter().map(|(object, _)| object);
     run(&linker, Command::new(&linker).args(objects).arg("-o").arg(&library).args(link))?;
     Ok(library)

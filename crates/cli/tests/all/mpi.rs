@@ -117,6 +117,45 @@ fn a_program_of_another_mpi_than_was_found_runs_as_it_is() {
     assert!(left >= 2, "for one MPI at least it was not found");
 }
 
+/// Loads a module, which loads an MPI, as Python does.
+const LATE: &str = "
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int count, char **words) {
+    void *module = dlopen(words[1], HOW | RTLD_LOCAL);
+    int (*run)(int, char **) = module == NULL ? NULL : (int (*)(int, char **))dlsym(module, \"run\");
+    if (run == NULL) return puts(dlerror()), 9;
+    return run(count - 1, words + 1);
+}
+";
+
+/// By then its functions are bound to those of a library for the one that was found.
+#[test]
+fn a_program_that_loads_another_mpi_later_runs_as_it_is() {
+    let Some(mpis) = both() else { return };
+    for (mpi, other) in [(&mpis[0], &mpis[1]), (&mpis[1], &mpis[0])] {
+        for how in ["RTLD_NOW", "RTLD_LAZY"] {
+            let place = Place::new();
+            place.compile(&mpi.mpicc, "module.so", PROGRAM, &["-shared", "-fPIC", "-Dmain=run"]);
+            place.compile(Path::new("cc"), "late", LATE, &[&format!("-DHOW={how}"), "-ldl"]);
+            let given = other.mpicc.to_str().unwrap();
+            for verb in [
+                &["record", "--mpicc", given, "-o", "run.pio", "--"][..],
+                &["apply", "-s", "two-phase", "--mpicc", given, "--"],
+                &["apply", "-s", "two-phase", "--mpicc", given, "--record", "both.pio", "--"],
+            ] {
+                let command = words(verb, mpiexec(mpi, 2), &["./late", "./module.so", "0"]);
+                fs::write(place.join("script"), command[verb.len()..].join(" ")).unwrap();
+                let done = place.pioscope(verb.iter().chain(&["sh", "script"])).succeeds();
+                assert!(done.out.contains("the end"), "{how}: {}", done.err);
+                assert!(done.err.contains("another MPI or an older one"), "{how}: {}", done.err);
+                assert_eq!(fs::read(place.join("data")).unwrap(), b"hellohello", "{how}");
+                fs::remove_file(place.join("data")).unwrap();
+            }
+        }
+    }
+}
+
 /// With the compiler of the other MPI, a program would be given handles that it does not understand.
 #[test]
 fn the_other_mpis_compiler_is_never_used() {
