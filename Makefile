@@ -80,7 +80,7 @@ test-second-mpi: export OMPI_MCA_btl := ^ofi
 test-second-mpi: export PATH := $(CURDIR)/.venv-$(SECOND_MPI)/bin:$(PATH)
 test-second-mpi: build .venv-$(SECOND_MPI)/.mpi-ready
 	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc BUILD=build-second
-	cargo test --workspace --test all -- jobs:: programs::
+	cargo test --workspace --test all -- jobs:: programs:: loads_another_mpi
 	python3 tools/identity.py --ranks 4 --mesh 33x20x17 --collapse apps/collapse/build-second/collapse
 
 test-cluster: build collapse ## a cluster of namespaces of this machine, and jobs across its nodes
