@@ -4,26 +4,34 @@ use std::fs::File;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use pio_record::PassingFile;
 
-/// A [`pio_record::WholeFile`] whose errors say what was to be done.
-pub(crate) struct WholeFile(pio_record::WholeFile);
+/// A [`pio_record::WholeFile`] whose errors say what was to be done, and of which an interrupt leaves nothing.
+pub(crate) struct WholeFile {
+    whole: pio_record::WholeFile,
+    _passing: Option<PassingFile>,
+}
 
 impl WholeFile {
     /// Begins to write `path`.
     pub(crate) fn create(path: &Path) -> Result<WholeFile> {
-        let whole = pio_record::WholeFile::create(path);
-        whole.map(WholeFile).with_context(|| format!("{}: cannot create", path.display()))
+        let context = || format!("{}: cannot create", path.display());
+        let whole = pio_record::WholeFile::create(path).with_context(context)?;
+        // A device is written to itself.
+        let is_beside = whole.place() != whole.path();
+        let passing = is_beside.then(|| PassingFile::new(whole.place())).transpose().with_context(context)?;
+        Ok(WholeFile { whole, _passing: passing })
     }
 
     /// What is written to.
     pub(crate) fn file(&self) -> &File {
-        self.0.file()
+        self.whole.file()
     }
 
     /// It is complete.
     pub(crate) fn keep(self) -> Result<()> {
-        let path = self.0.path().to_owned();
-        self.0.keep().with_context(|| format!("{}: cannot write", path.display()))
+        let path = self.whole.path().to_owned();
+        self.whole.keep().with_context(|| format!("{}: cannot write", path.display()))
     }
 }
 

@@ -84,8 +84,9 @@ fn install(signal: libc::c_int) -> Option<(libc::c_int, libc::sigaction)> {
     }
 }
 
-/// Folders that are to go when a signal ends this process.
-static PASSING: Mutex<Passing> = Mutex::new(Passing { is_watched: false, folders: Vec::new() });
+/// Folders and files that are to go when a signal ends this process.
+static PASSING: Mutex<Passing> =
+    Mutex::new(Passing { is_watched: false, folders: Vec::new(), files: Vec::new() });
 
 /// Where the handler says which signal came; -1 for nowhere.
 static TELL: AtomicI32 = AtomicI32::new(-1);
@@ -94,11 +95,20 @@ struct Passing {
     /// Whether signals are waited for.
     is_watched: bool,
     folders: Vec<PathBuf>,
+    files: Vec<PathBuf>,
 }
 
 impl Passing {
     fn lock() -> MutexGuard<'static, Passing> {
         PASSING.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watch(&mut self) -> io::Result<()> {
+        if !self.is_watched {
+            remove_when_told_to_end()?;
+            self.is_watched = true;
+        }
+        Ok(())
     }
 }
 
@@ -118,10 +128,7 @@ impl PassingFolder {
     pub fn within(parent: &Path, prefix: &str) -> io::Result<PassingFolder> {
         // Held until the folder is on the list: who is to remove it waits.
         let mut passing = Passing::lock();
-        if !passing.is_watched {
-            remove_when_told_to_end()?;
-            passing.is_watched = true;
-        }
+        passing.watch()?;
         let path = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?.keep();
         passing.folders.push(path.clone());
         Ok(PassingFolder { path })
@@ -142,7 +149,34 @@ impl Drop for PassingFolder {
     }
 }
 
-/// Has a thread wait for the signals, remove the folders, and end this process by the same signal: a handler may not remove a
+/// A file that is not complete: it goes when SIGINT, SIGTERM or SIGHUP ends this process before this is dropped.
+///
+/// For commands, which are the whole process: others have handlers of their own.
+#[derive(Debug)]
+pub struct PassingFile {
+    path: PathBuf,
+}
+
+impl PassingFile {
+    /// The file `path`.
+    ///
+    /// # Errors
+    /// If signals cannot be waited for.
+    pub fn new(path: &Path) -> io::Result<PassingFile> {
+        let mut passing = Passing::lock();
+        passing.watch()?;
+        passing.files.push(path.to_owned());
+        Ok(PassingFile { path: path.to_owned() })
+    }
+}
+
+impl Drop for PassingFile {
+    fn drop(&mut self) {
+        Passing::lock().files.retain(|file| *file != self.path);
+    }
+}
+
+/// Has a thread wait for the signals, remove folders and files, and end this process by the same signal: a handler may not remove a
 /// folder itself. Signals that are ignored stay so.
 fn remove_when_told_to_end() -> io::Result<()> {
     let (mut told, tell) = io::pipe()?;
@@ -154,6 +188,9 @@ fn remove_when_told_to_end() -> io::Result<()> {
             let passing = Passing::lock();
             for folder in &passing.folders {
                 let _ = remove_folder(folder);
+            }
+            for file in &passing.files {
+                let _ = std::fs::remove_file(file);
             }
             let signal = libc::c_int::from(signal[0]);
             // SAFETY: neither call takes memory of ours.

@@ -175,3 +175,30 @@ fn a_job_that_removes_its_recording_is_told_so() {
         said.err
     );
 }
+
+#[test]
+fn an_interrupt_leaves_no_half_written_file() {
+    let place = Place::new();
+    // Seconds of work.
+    let calls = (0..1_000_000).map(|at| format!("{at},read,/f,{at},1\n"));
+    fs::write(place.join("log.csv"), format!("start_s,call,file,offset,size\n{}", calls.collect::<String>()))
+        .unwrap();
+    let mut writing = Command::new(env!("CARGO_BIN_EXE_pioscope"))
+        .args(["convert", "log.csv", "-o", "never.pio"])
+        .current_dir(place.path())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let halves = || {
+        let names = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().ends_with(".part")).count()
+    };
+    while halves() == 0 {
+        assert!(writing.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    Command::new("kill").args(["-INT", &writing.id().to_string()]).status().unwrap();
+    let ended = writing.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&ended), Some(2));
+    assert_eq!(halves(), 0);
+}
