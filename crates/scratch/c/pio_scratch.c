@@ -21,7 +21,8 @@
 /* The folders that are copied, without a slash at the end; longest first. */
 static struct folder {
     const char *original, *copy;
-    size_t original_length, copy_length;
+    size_t original_length, copy_length, scratch_length; /* the copy is `copy`/NAME in a scratch folder, whose path is so long */
+    const char *name; /* of the scratch folder in the original, or NULL if it is elsewhere */
 } folders[MOST_FOLDERS];
 static int folder_count;
 static const char *control;    /* the folder of our own files */
@@ -30,14 +31,27 @@ static struct timespec began; /* what is not younger is not the job's own */
 /* Where programs leave what is not meant to last: one after the other, the last is empty. */
 static const char *places = "";
 
+static bool is_below(const char *path, const char *folder, size_t length) {
+    return strncmp(path, folder, length) == 0 && (path[length] == 0 || path[length] == '/');
+}
+
+/* The length of what `path` is in. */
+static size_t above(const char *path, size_t length) {
+    while (length > 0 && path[--length] != '/')
+        ;
+    return length;
+}
+
 static void add_folder(char *original, char *copy) {
     if (folder_count == MOST_FOLDERS)
         return;
     int at = folder_count++;
-    size_t length = strlen(original);
+    size_t length = strlen(original), copy_length = strlen(copy);
     for (; at > 0 && folders[at - 1].original_length < length; at--)
         folders[at] = folders[at - 1];
-    folders[at] = (struct folder){original, copy, length, strlen(copy)};
+    size_t scratch_length = above(copy, above(copy, copy_length));
+    bool is_in_original = is_below(copy, original, length) && above(copy, scratch_length) == length;
+    folders[at] = (struct folder){original, copy, length, copy_length, scratch_length, is_in_original ? copy + length + 1 : NULL};
 }
 
 /* PIOSCOPE_SCRATCH: the folder for our own files, the time (seconds and, behind a dot, nanoseconds) after which files are the
@@ -62,10 +76,6 @@ __attribute__((constructor)) static void begin(void) {
     }
 }
 
-static bool is_below(const char *path, const char *folder, size_t length) {
-    return strncmp(path, folder, length) == 0 && (path[length] == 0 || path[length] == '/');
-}
-
 static const struct folder *with_copy(const char *path) {
     for (int i = 0; i < folder_count; i++)
         if (is_below(path, folders[i].copy, folders[i].copy_length))
@@ -73,10 +83,11 @@ static const struct folder *with_copy(const char *path) {
     return NULL;
 }
 
-/* A name in an original; those in a copy, or of our own files, are not. */
+/* A name in an original; those in a scratch folder are not. */
 static const struct folder *with_original(const char *path) {
-    if (with_copy(path) != NULL || is_below(path, control, strlen(control)))
-        return NULL;
+    for (int i = 0; i < folder_count; i++)
+        if (is_below(path, folders[i].copy, folders[i].scratch_length))
+            return NULL;
     for (int i = 0; i < folder_count; i++)
         if (is_below(path, folders[i].original, folders[i].original_length))
             return &folders[i];
@@ -98,6 +109,29 @@ static bool to_copy(char *path) {
     if (folder == NULL)
         return true;
     return join(path, folder->copy, folder->copy_length, path + folder->original_length);
+}
+
+/* Whether `path`, a name in `folder`, begins with its scratch folder. */
+static bool is_of_scratch(const struct folder *folder, const char *path) {
+    return folder->name != NULL &&
+           is_below(path, folder->name, folder->scratch_length - folder->original_length - 1);
+}
+
+/* A scratch folder has no copy: who walks down to a copy, part by part as getcwd() names it, comes to it through the copy of the
+ * folder that it is in, and means the real one. */
+static bool to_scratch(char *path) {
+    const struct folder *folder = with_copy(path);
+    if (folder == NULL || path[folder->copy_length] == 0 || !is_of_scratch(folder, path + folder->copy_length + 1))
+        return false;
+    return join(path, folder->original, folder->original_length, path + folder->copy_length);
+}
+
+/* The same of a name from the working folder on, which is in a copy. */
+static bool may_lead_to_scratch(const char *name) {
+    for (int i = 0; i < folder_count; i++)
+        if (is_of_scratch(&folders[i], name))
+            return true;
+    return false;
 }
 
 /* What a link holds, 0 if it is none. */
@@ -442,15 +476,16 @@ void pio_scratch_name(struct pio_name *found, int folder, const char *name, enum
         return;
     bool is_reading = intent == PIO_READ || intent == PIO_LOOK;
     /* The job works in a copy: what it names from there on is in it, if it does not leave it. */
-    if (is_reading && name[0] != '/' && folder == AT_FDCWD && strstr(name, "..") == NULL && intent == PIO_READ)
+    if (is_reading && name[0] != '/' && folder == AT_FDCWD && strstr(name, "..") == NULL && intent == PIO_READ &&
+        !may_lead_to_scratch(name))
         return;
     int saved = errno;
     char *path = found->buffer;
     if (absolute(folder, name, path)) {
-        bool is_original = with_original(path) != NULL;
+        bool is_scratch = to_scratch(path), is_original = with_original(path) != NULL;
         bool has_left = name[0] != '/' && with_copy(path) == NULL;
         if (to_copy(path)) {
-            if (is_original || has_left)
+            if (is_scratch || is_original || has_left)
                 found->used = path;
             if (!is_reading)
                 make_own(found, intent);

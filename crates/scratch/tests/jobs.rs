@@ -436,3 +436,49 @@ fn names_that_cannot_be_read_are_the_program_s_own_affair() {
     assert!(redirected.status.success(), "{redirected:?}");
     assert_eq!(String::from_utf8_lossy(&redirected.stdout), String::from_utf8_lossy(&alone.stdout));
 }
+
+/// Comes to its own folder from the root on, part by part as getcwd() names it, by open folders or (with an argument) by
+/// chdir(), and reads and makes files there.
+const WALKS_DOWN: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    char path[4096], text[64] = "", *rest = path;
+    if (getcwd(path, sizeof path) == NULL || (count > 1 && chdir("/") != 0))
+        return 1;
+    int fd = open("/", O_RDONLY | O_DIRECTORY);
+    for (char *part; (part = strsep(&rest, "/")) != NULL;) {
+        if (part[0] == 0)
+            continue;
+        int next = count > 1 ? chdir(part) == 0 ? AT_FDCWD : -1 : openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+        if (next == -1)
+            return perror(part), 2;
+        if (fd >= 0)
+            close(fd);
+        fd = next;
+    }
+    int in = openat(fd, "input", O_RDONLY), out = openat(fd, "made", O_WRONLY | O_CREAT | O_EXCL, 0600);
+    long length = read(in, text, sizeof text);
+    return length > 0 && write(out, text, length) == length && words[0] != NULL ? 0 : 3;
+}
+"#;
+
+/// The copy of the working folder is in a scratch folder, of which there is no copy: rsync did not find it.
+#[test]
+fn a_program_may_walk_down_to_its_folder() {
+    let (own, other) = (place(), place());
+    for place in [&own, &other] {
+        fill(place.path());
+        fs::write(place.path().join("walk.c"), WALKS_DOWN).unwrap();
+        let built =
+            Command::new("cc").args(["-w", "walk.c", "-o", "walk"]).current_dir(place.path()).status();
+        assert!(built.unwrap().success());
+    }
+    let scratch = Scratch::new(own.path(), &[other.path().to_owned()]).unwrap();
+    for walk in ["./walk", "./walk by-chdir", "cd $OTHER && ./walk", "cd $OTHER && ./walk by-chdir"] {
+        let script = format!("OTHER={}; {walk} && cat made && rm made", other.path().display());
+        assert_eq!(succeeds(&scratch, &script), "what is read\n", "{walk}");
+    }
+}
