@@ -1,4 +1,4 @@
-//! Compiles the POSIX recorder, which the crate embeds, and generates the calls' numbers for C from the trace's table.
+//! Compiles the POSIX recorder and its exec hooks alone, which the crate embeds, and generates the calls' numbers for C from the trace's table.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,9 @@ fn main() {
     if let Err(error) = fs::write(out.join("pio_calls.h"), calls_header()) {
         fail(&format!("cannot write pio_calls.h to {}: {error}", out.display()));
     }
-    compile_posix_library(&out, &posix_sources());
+    let version_script = ["-Wl,--version-script=c/libaio.map"];
+    compile_library(&out, "libpio_posix.so", &posix_sources(), &version_script);
+    compile_library(&out, "libpio_starts.so", &STARTS_SOURCES.map(PathBuf::from), &["-DPIO_STARTS_ONLY"]);
     // What the recorder in the job decides about programs, the command decides alike: one source. It has no hooks that its
     // system calls must pass by.
     cc::Build::new()
@@ -33,7 +35,19 @@ fn main() {
         .compile("pio_program");
 }
 
-/// Every C file but the MPI recorder, which only the user's own `mpicc` can compile (`src/shim.rs`).
+/// The exec hooks and what they need.
+const STARTS_SOURCES: [&str; 7] = [
+    "c/pio_starts.c",
+    "c/pio_exec.c",
+    "c/pio_environment.c",
+    "c/pio_program.c",
+    "c/pio_unseen.c",
+    "c/pio_told.c",
+    "c/pio_kernel.c",
+];
+
+/// Every C file but the main one of the exec hooks alone, and the MPI recorder, which only the user's own `mpicc` can compile
+/// (`src/shim.rs`).
 fn posix_sources() -> Vec<PathBuf> {
     let entries =
         fs::read_dir("c").unwrap_or_else(|error| fail(&format!("cannot read crates/record/c: {error}")));
@@ -41,7 +55,9 @@ fn posix_sources() -> Vec<PathBuf> {
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| {
-            path.extension().is_some_and(|extension| extension == "c") && !path.ends_with("pio_mpi.c")
+            path.extension().is_some_and(|extension| extension == "c")
+                && !path.ends_with("pio_mpi.c")
+                && !path.ends_with("pio_starts.c")
         })
         .collect();
     sources.sort();
@@ -60,7 +76,7 @@ fn calls_header() -> String {
 }
 
 /// A shared object, which the `cc` crate has no method for: its compiler, flags and target, our last step.
-fn compile_posix_library(out: &Path, sources: &[PathBuf]) {
+fn compile_library(out: &Path, name: &str, sources: &[PathBuf], options: &[&str]) {
     let compiler =
         cc::Build::new().opt_level(2).debug(false).warnings(false).cargo_metadata(false).get_compiler();
     let status = compiler
@@ -77,8 +93,8 @@ fn compile_posix_library(out: &Path, sources: &[PathBuf]) {
         .arg(out)
         .args(sources)
         .arg("-o")
-        .arg(out.join("libpio_posix.so"))
-        .arg("-Wl,--version-script=c/libaio.map")
+        .arg(out.join(name))
+        .args(options)
         .args(["-Wl,-z,defs", "-Wl,-z,now", "-Wl,--strip-debug", "-ldl", "-lpthread"])
         .status();
     match status {

@@ -11,7 +11,8 @@ use clap::Args;
 use pio_machine::Machine;
 use pio_mpiio::{Apply, Places};
 use pio_plan::{Hints, Strategy};
-use pio_trace::Tables;
+use pio_record::Loaded;
+use pio_trace::{Tables, Unseen};
 use tempfile::TempDir;
 
 use crate::advise::Advice;
@@ -112,7 +113,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let machine = arguments.machine.as_deref().map(Machine::load).transpose()?;
     let how = How { strategy, hints, store, machine };
     how.check()?;
-    let Ended { status, applied, library } = run_with(how, &arguments.job, arguments.record)?;
+    let Ended { status, applied, library, without } = run_with(how, &arguments.job, arguments.record)?;
+    for program in without {
+        warning!("{}: ran without Pioscope: {}", program.program, program.reason.sentence());
+    }
     if !applied {
         warning!(
             "nothing was applied: no process opened a file by MPI-IO, or none could load {} (expected an MPI program that \
@@ -228,6 +232,8 @@ pub(crate) struct Ended {
     pub applied: bool,
     /// What the job's processes had to load for that; empty if nothing.
     pub library: PathBuf,
+    /// Programs of the job that ran without it, if it was not recorded: a trace names them itself.
+    pub without: Vec<Unseen>,
 }
 
 /// Runs a job with its MPI-IO carried out so, recorded if a trace is named.
@@ -243,35 +249,31 @@ pub(crate) fn run_with(how: How, job: &Job, trace: Option<PathBuf>) -> Result<En
     let core =
         pio_mpiio::core_library(&std::env::current_exe().context("cannot find this program's own file")?)?;
     let applied = Applied::new(trace.as_deref())?;
+    let library = shim.path.clone();
     let (notes, places) = (notes(&how), how.places());
     let How { strategy, hints, store, .. } = how;
-    let apply = Apply {
-        strategy,
-        hints,
-        store,
-        places,
-        verbose: job.verbose,
-        shim: shim.path.clone(),
-        core,
-        applied: applied.path(),
-    };
-    let status = match trace {
+    let apply = Apply { strategy, hints, store, places, verbose: job.verbose, core, applied: applied.path() };
+    let (status, without) = match trace {
         Some(trace) => {
             let recorder = MpiRecorder::new(&mpi)?;
             let mut options = job.options(trace, Some(&recorder));
-            options.preload.push(apply.shim.clone());
+            options.preload.push(shim.path.clone());
             options.environment.extend(apply.settings());
             options.settings.notes.extend(notes);
-            record::record(&options, job.quiet)?
+            (record::record(&options, job.quiet)?, Vec::new())
         }
         None => {
             let [program, words @ ..] = &job.command[..] else { bail!("no command") };
             let mut command = Command::new(program);
-            command.args(words).envs(job.environment.iter().cloned()).envs(apply.environment());
-            pio_record::run_to_end(&mut command)?
+            command.args(words).envs(job.environment.iter().cloned()).envs(apply.settings());
+            let starts = mpi::starts_library()?;
+            let libraries = [starts.path.clone(), library.clone()];
+            let Loaded { status, without } =
+                pio_record::run_loaded(&mut command, &libraries, applied.folder.path())?;
+            (status, without)
         }
     };
-    Ok(Ended { status, applied: applied.happened(), library: shim.path.clone() })
+    Ok(Ended { status, applied: applied.happened(), library, without })
 }
 
 /// What a trace says of how its MPI-IO was carried out.
@@ -296,7 +298,7 @@ fn leave_to_the_library(how: &How, job: &Job, mpi: &Mpi, trace: Option<PathBuf>)
             pio_record::run_to_end(Command::new(program).args(words).envs(job.environment))?
         }
     };
-    Ok(Ended { status, applied: true, library: PathBuf::new() })
+    Ok(Ended { status, applied: true, library: PathBuf::new(), without: Vec::new() })
 }
 
 /// A folder for a job that is started here: beside the trace, else in the working folder, both of which its hosts share, if

@@ -188,6 +188,31 @@ fn build(mpicc: &Path, kind: Kind) -> Result<Shim> {
     Shim::new(library)
 }
 
+/// The library that looks at each program that a job starts (`pio_record::STARTS_LIBRARY`).
+///
+/// # Errors
+/// If there is no folder for it.
+pub(crate) fn starts_library() -> Result<Shim> {
+    let text = pio_record::STARTS_LIBRARY;
+    let Some(cache) = writable_cache() else {
+        let folder = folder_for_one()?;
+        let path = folder.path().join("starts.so");
+        fs::write(&path, text).with_context(|| format!("{}: cannot write", path.display()))?;
+        return Ok(Shim { path, _temporary: Some(folder) });
+    };
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let library = cache.join(format!("starts-{:016x}.so", hasher.finish()));
+    if !library.is_file() {
+        let work = tempfile::tempdir_in(&cache)
+            .with_context(|| format!("{}: cannot create a folder", cache.display()))?;
+        let written = work.path().join("starts.so");
+        fs::write(&written, text).with_context(|| format!("{}: cannot write", written.display()))?;
+        fs::rename(&written, &library).with_context(|| format!("{}: cannot create", library.display()))?;
+    }
+    Shim::new(library)
+}
+
 /// What the library depends on: the sources, and which MPI and compiler stand behind `mpicc`.
 fn fingerprint(mpicc: &Path, sources: &[(&str, &str)]) -> Result<u64> {
     let output =

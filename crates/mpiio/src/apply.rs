@@ -1,6 +1,6 @@
 //! The launcher's side: which environment makes a program's MPI-IO ours.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use pio_plan::{Hints, Strategy};
@@ -46,8 +46,6 @@ pub struct Apply {
     pub places: Places,
     /// Whether to say what is chosen.
     pub verbose: bool,
-    /// The compiled [`SHIM`].
-    pub shim: PathBuf,
     /// The core: see [`core_library`].
     pub core: PathBuf,
     /// A file that is created when a process of the job opens its first file through us: without it, nothing was applied.
@@ -55,15 +53,7 @@ pub struct Apply {
 }
 
 impl Apply {
-    /// The variables to set for the program, `LD_PRELOAD` included: this process's own, and the shim after it.
-    pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let preload = self.preload(std::env::var_os("LD_PRELOAD").as_deref());
-        let mut variables = vec![("LD_PRELOAD".into(), preload)];
-        variables.append(&mut self.settings());
-        variables
-    }
-
-    /// The variables without `LD_PRELOAD`, for a launcher that preloads other libraries, too.
+    /// The variables to set for the program, beside `LD_PRELOAD`, which is to name the compiled [`SHIM`].
     pub fn settings(&self) -> Vec<(OsString, OsString)> {
         let mut variables = vec![
             ("PIOSCOPE_APPLIED".into(), self.applied.clone().into_os_string()),
@@ -85,17 +75,6 @@ impl Apply {
             variables.push(("PIOSCOPE_HINTS".into(), hints.into()));
         }
         variables
-    }
-
-    /// `LD_PRELOAD` for the program: `others`, and the shim after them, so that a recorder among them sees the
-    /// program's calls first.
-    pub fn preload(&self, others: Option<&OsStr>) -> OsString {
-        let mut preload = others.unwrap_or_default().to_owned();
-        if !preload.is_empty() {
-            preload.push(":");
-        }
-        preload.push(&self.shim);
-        preload
     }
 }
 
@@ -129,23 +108,14 @@ mod tests {
             store: None,
             places: Places::default(),
             verbose: false,
-            shim: "/s.so".into(),
             core: "/c.so".into(),
             applied: "/a".into(),
         }
     }
 
     #[test]
-    fn the_shim_comes_after_other_libraries() {
-        let apply = apply(Hints::default());
-        assert_eq!(apply.preload(None), "/s.so");
-        assert_eq!(apply.preload(Some(OsStr::new(""))), "/s.so");
-        assert_eq!(apply.preload(Some(OsStr::new("/q.so /r.so"))), "/q.so /r.so:/s.so");
-    }
-
-    #[test]
     fn hints_and_strategy_go_into_the_environment() {
-        let environment = apply(Hints { cb_nodes: Some(2), ..Hints::default() }).environment();
+        let environment = apply(Hints { cb_nodes: Some(2), ..Hints::default() }).settings();
         let value =
             |name: &str| environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
         assert_eq!(value("PIOSCOPE_HINTS"), Some("cb_nodes=2".into()));

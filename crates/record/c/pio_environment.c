@@ -68,9 +68,9 @@ bool pio_is_readable(const char *list) {
     return readable;
 }
 
-/* Whether this process may leave notes there. */
+/* Whether a program can leave there what it records, if it records. */
 static bool is_writable(const char *folder) {
-    return folder[0] != 0 && KERNEL(SYS_faccessat, AT_FDCWD, folder, W_OK | X_OK) == 0;
+    return PIO_STARTS_ONLY || (folder[0] != 0 && KERNEL(SYS_faccessat, AT_FDCWD, folder, W_OK | X_OK) == 0);
 }
 
 static size_t count_of(char *const *list) {
@@ -91,6 +91,12 @@ size_t pio_environment_bytes(char *const *from) {
            PIO_SANITIZER_BYTES * 2 + strlen(pio_path_rules) + strlen(pio_spool_folder) + 2 * strlen(pio_others_folder) + names;
 }
 
+/* Whether a list has our libraries. What needs settings of its own, beside ours, does not go back into an environment from which
+ * its caller took both. */
+static bool is_named_by(const char *list) {
+    return list != NULL && is_entry(pio_own_libraries, strcspn(pio_own_libraries, ":"), list);
+}
+
 static char *put_variable(char **text, const char *name, const char *value) {
     char *variable = *text;
     *text = stpcpy(stpcpy(stpcpy(variable, name), "="), value) + 1;
@@ -105,10 +111,10 @@ char **pio_build_environment(char *const *from, struct pio_program *program, voi
         const char *value = after_name(from[i], "LD_PRELOAD");
         if (value != NULL && preload == NULL)
             preload = value;
-        if (value == NULL && after_name(from[i], "PIOSCOPE_SPOOL") == NULL &&
-            after_name(from[i], "PIOSCOPE_PRELOAD") == NULL && after_name(from[i], "PIOSCOPE_OTHERS") == NULL &&
-            after_name(from[i], "PIOSCOPE_OTHERS_PRELOAD") == NULL && after_name(from[i], "PIOSCOPE_PATHS") == NULL &&
-            after_name(from[i], "PIOSCOPE_FIRST") == NULL && after_name(from[i], "PIOSCOPE_CALL_SITES") == NULL)
+        if (value == NULL && after_name(from[i], PIO_TOLD("SPOOL")) == NULL &&
+            after_name(from[i], PIO_TOLD("PRELOAD")) == NULL && after_name(from[i], PIO_TOLD("OTHERS")) == NULL &&
+            after_name(from[i], PIO_TOLD("OTHERS_PRELOAD")) == NULL && after_name(from[i], PIO_TOLD("PATHS")) == NULL &&
+            after_name(from[i], PIO_TOLD("FIRST")) == NULL && after_name(from[i], PIO_TOLD("CALL_SITES")) == NULL)
             *made++ = from[i];
     }
     const char *folder = pio_spool_folder, *libraries = pio_own_libraries;
@@ -123,7 +129,7 @@ char **pio_build_environment(char *const *from, struct pio_program *program, voi
                 program->reason = "user";
         }
     }
-    if (program->is_harmed)
+    if (program->is_harmed || (PIO_STARTS_ONLY && !is_named_by(preload)))
         libraries = "";
     char *list = text;
     char *end = stpcpy(list, "LD_PRELOAD=");
@@ -133,7 +139,8 @@ char **pio_build_environment(char *const *from, struct pio_program *program, voi
     char *ours = end;
     if (libraries[0] != 0)
         end = append_entry(end, libraries, strlen(libraries));
-    if (append_others(&end, preload) && libraries[0] != 0) {
+    /* Where nothing is recorded here, a recorder of the user's is to see the program's calls before ours. */
+    if ((append_others(&end, preload) || PIO_STARTS_ONLY) && libraries[0] != 0) {
         end = ours;
         append_others(&end, preload);
         end = append_entry(end, libraries, strlen(libraries));
@@ -142,16 +149,16 @@ char **pio_build_environment(char *const *from, struct pio_program *program, voi
     text = end + 1;
     if (end[-1] != '=')
         *made++ = list;
-    *made++ = put_variable(&text, "PIOSCOPE_SPOOL", folder);
-    *made++ = put_variable(&text, "PIOSCOPE_PRELOAD", pio_own_libraries);
+    *made++ = put_variable(&text, PIO_TOLD("SPOOL"), folder);
+    *made++ = put_variable(&text, PIO_TOLD("PRELOAD"), pio_own_libraries);
     if (pio_others_folder[0] != 0) {
-        *made++ = put_variable(&text, "PIOSCOPE_OTHERS", pio_others_folder);
-        *made++ = put_variable(&text, "PIOSCOPE_OTHERS_PRELOAD", pio_others_libraries);
+        *made++ = put_variable(&text, PIO_TOLD("OTHERS"), pio_others_folder);
+        *made++ = put_variable(&text, PIO_TOLD("OTHERS_PRELOAD"), pio_others_libraries);
     }
-    *made++ = put_variable(&text, "PIOSCOPE_PATHS", pio_path_rules);
-    *made++ = put_variable(&text, "PIOSCOPE_CALL_SITES", pio_call_sites_wanted);
+    *made++ = put_variable(&text, PIO_TOLD("PATHS"), pio_path_rules);
+    *made++ = put_variable(&text, PIO_TOLD("CALL_SITES"), pio_call_sites_wanted);
     if (sanitizer[0] != 0)
-        *made++ = put_variable(&text, "PIOSCOPE_FIRST", sanitizer);
+        *made++ = put_variable(&text, PIO_TOLD("FIRST"), sanitizer);
     *made = NULL;
     return memory;
 }
@@ -159,7 +166,7 @@ char **pio_build_environment(char *const *from, struct pio_program *program, voi
 /* system() and others hand on the process's environment as it is. */
 void pio_forget_sanitizer(void) {
     char *list = getenv("LD_PRELOAD");
-    char *first = getenv("PIOSCOPE_FIRST");
+    char *first = getenv(PIO_TOLD("FIRST"));
     if (list == NULL || first == NULL || first[0] == 0)
         return;
     size_t length = strlen(first);

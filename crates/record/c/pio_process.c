@@ -20,12 +20,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-char pio_spool_folder[PATH_MAX];
-char pio_path_rules[16384];
-char pio_call_sites_wanted[4];
-char pio_own_libraries[4096];
-char pio_own_sanitizer[512];
-char pio_others_folder[PATH_MAX], pio_others_libraries[4096];
 bool pio_switched_off;
 uint64_t pio_first_seen_ns;
 
@@ -39,12 +33,6 @@ static void after_fork_in_child(void) {
     STORE(pio_alive, 0);
 }
 
-static void keep_variable(const char *name, char *place, size_t room) {
-    const char *value = getenv(name);
-    if (value != NULL && strlen(value) < room)
-        strcpy(place, value);
-}
-
 /* From the constructor, from a hook that runs before it, or in a forked child. */
 __attribute__((noinline)) bool pio_start(void) {
     uint32_t me = (uint32_t)getpid();
@@ -54,17 +42,9 @@ __attribute__((noinline)) bool pio_start(void) {
     if (LOAD(pio_alive) == 0 && !pio_switched_off) {
         int saved = errno;
         if (!started_once) {
-            const char *folder = getenv("PIOSCOPE_SPOOL");
-            if (folder == NULL || folder[0] != '/' || strlen(folder) + 300 > sizeof pio_spool_folder) {
+            if (!pio_keep_told()) {
                 pio_switched_off = true;
             } else {
-                strcpy(pio_spool_folder, folder);
-                keep_variable("PIOSCOPE_PATHS", pio_path_rules, sizeof pio_path_rules);
-                keep_variable("PIOSCOPE_CALL_SITES", pio_call_sites_wanted, sizeof pio_call_sites_wanted);
-                keep_variable("PIOSCOPE_PRELOAD", pio_own_libraries, sizeof pio_own_libraries);
-                keep_variable("PIOSCOPE_FIRST", pio_own_sanitizer, sizeof pio_own_sanitizer);
-                keep_variable("PIOSCOPE_OTHERS", pio_others_folder, sizeof pio_others_folder - 300);
-                keep_variable("PIOSCOPE_OTHERS_PRELOAD", pio_others_libraries, sizeof pio_others_libraries);
                 uint32_t *page = (uint32_t *)KERNEL(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE,
                                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                 if (page == (uint32_t *)MAP_FAILED)

@@ -1,10 +1,14 @@
-//! Where a library must lie to be preloaded.
+//! Libraries that are preloaded: where they must lie, and in which order.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+
+use crate::error::Error;
+use crate::program::Program;
 
 /// Whether `LD_PRELOAD` can hold a path: the loader takes a blank or a colon in it for the end of a name.
 pub fn can_be_preloaded(path: &Path) -> bool {
@@ -30,4 +34,79 @@ pub fn preload_folder() -> io::Result<TempDir> {
         }
     }
     Err(failure)
+}
+
+/// Libraries as `LD_PRELOAD` names them.
+///
+/// # Errors
+/// If it cannot hold the path of one.
+pub(crate) fn list_of(libraries: &[PathBuf]) -> Result<OsString, Error> {
+    let mut list = OsString::new();
+    for path in libraries {
+        if !can_be_preloaded(path) {
+            let reason = "contains a blank or a colon, which LD_PRELOAD cannot hold: choose another folder";
+            return Err(Error::UnusablePath { path: path.clone(), reason });
+        }
+        append(&mut list, path.as_os_str());
+    }
+    Ok(list)
+}
+
+/// Which come first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Ours.
+    OwnFirst,
+    /// What the user preloads anyway, such as another recorder, which is to see the program's calls.
+    UsersFirst,
+}
+
+/// What the user preloads.
+pub(crate) fn users_list() -> OsString {
+    std::env::var_os("LD_PRELOAD").unwrap_or_default()
+}
+
+/// `LD_PRELOAD` with ours and the user's: unless the program does not bear ours, or a sanitizer that wants to be the first of
+/// all. The exec hooks do the same for what the program starts (`c/pio_environment.c`).
+pub(crate) fn preload_list(program: &Program, own: &OsStr, users: &OsStr, order: Order) -> OsString {
+    let is_sanitizer = |name: &[u8]| users.as_bytes().windows(name.len()).any(|part| part == name);
+    let has_sanitizer = is_sanitizer(b"libasan.so") || is_sanitizer(b"libclang_rt.asan");
+    let own = if program.is_harmed { OsStr::new("") } else { own };
+    let users_first = has_sanitizer || order == Order::UsersFirst;
+    let (first, last) = if users_first { (users, own) } else { (own, users) };
+    let sanitizer = program.sanitizer.as_deref().filter(|_| !has_sanitizer).unwrap_or(OsStr::new(""));
+    let mut list = OsString::new();
+    for entry in [sanitizer, first, last].into_iter().filter(|entry| !entry.is_empty()) {
+        append(&mut list, entry);
+    }
+    list
+}
+
+fn append(list: &mut OsString, entry: &OsStr) {
+    if !list.is_empty() {
+        list.push(":");
+    }
+    list.push(entry);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_in_order() {
+        let mut program =
+            Program { path: "/p".into(), unseen: None, is_harmed: false, sanitizer: Some("/asan.so".into()) };
+        let list = |program: &Program, users: &str, order| {
+            let list = preload_list(program, "/a:/b".as_ref(), users.as_ref(), order);
+            list.into_string().expect("UTF-8")
+        };
+        assert_eq!(list(&program, "", Order::UsersFirst), "/asan.so:/a:/b");
+        assert_eq!(list(&program, "/q.so /r.so", Order::UsersFirst), "/asan.so:/q.so /r.so:/a:/b");
+        assert_eq!(list(&program, "/q.so", Order::OwnFirst), "/asan.so:/a:/b:/q.so");
+        assert_eq!(list(&program, "/l/libasan.so.8", Order::OwnFirst), "/l/libasan.so.8:/a:/b");
+        program.is_harmed = true;
+        program.sanitizer = None;
+        assert_eq!(list(&program, "/q.so", Order::OwnFirst), "/q.so");
+    }
 }

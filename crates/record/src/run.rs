@@ -1,7 +1,7 @@
 //! Runs a job under the recorder and collects its trace.
 #![allow(unsafe_code)] // waitid(2) exists in C only, and what is done between fork and exec is unsafe.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -21,7 +21,7 @@ use crate::collect::{Settings, Summary, collect_from};
 use crate::error::Error;
 use crate::live::{Look, Watch};
 use crate::members::{self, Account};
-use crate::preload::{can_be_preloaded, preload_folder};
+use crate::preload::{Order, can_be_preloaded, list_of, preload_folder, preload_list, users_list};
 use crate::program::Program;
 use crate::python;
 use crate::signals::Forwarding;
@@ -395,11 +395,11 @@ fn job(
     others: Option<&OtherUsers>,
 ) -> Result<Command, Error> {
     let [name, arguments @ ..] = options.command.as_slice() else { return Err(Error::NoCommand) };
-    let own = own_list(options, posix)?;
+    let own = list_of(&own_libraries(options, posix))?;
     let mut command = Command::new(name);
     command
         .args(arguments)
-        .env("LD_PRELOAD", preload_list(program, &own))
+        .env("LD_PRELOAD", preload_list(program, &own, &users_list(), Order::OwnFirst))
         .env("PIOSCOPE_SPOOL", spool)
         .env("PIOSCOPE_PRELOAD", &own)
         .env("PIOSCOPE_PATHS", options.settings.filter.path_lines()?)
@@ -448,40 +448,6 @@ fn enforce(rules: BorrowedFd<'_>) -> io::Result<()> {
 fn own_libraries(options: &Options, posix: &Path) -> Vec<PathBuf> {
     let mpi = options.mpi_shim.iter().map(PathBuf::as_path);
     mpi.chain([posix]).chain(options.preload.iter().map(PathBuf::as_path)).map(Path::to_path_buf).collect()
-}
-
-fn own_list(options: &Options, posix: &Path) -> Result<OsString, Error> {
-    let mut list = OsString::new();
-    for path in own_libraries(options, posix) {
-        if !can_be_preloaded(&path) {
-            let reason = "contains a blank or a colon, which LD_PRELOAD cannot hold: choose another folder";
-            return Err(Error::UnusablePath { path, reason });
-        }
-        if !list.is_empty() {
-            list.push(":");
-        }
-        list.push(path);
-    }
-    Ok(list)
-}
-
-/// Ours first, then what the user preloads anyway: unless the program does not bear ours, or a sanitizer that wants to be
-/// the first of all. The recorder's exec hooks do the same for what the program starts (`c/pio_environment.c`).
-fn preload_list(program: &Program, own: &OsStr) -> OsString {
-    let users = std::env::var_os("LD_PRELOAD").unwrap_or_default();
-    let is_sanitizer = |name: &[u8]| users.as_bytes().windows(name.len()).any(|part| part == name);
-    let users_first = is_sanitizer(b"libasan.so") || is_sanitizer(b"libclang_rt.asan");
-    let own = if program.is_harmed { OsStr::new("") } else { own };
-    let (first, last) = if users_first { (users.as_os_str(), own) } else { (own, users.as_os_str()) };
-    let sanitizer = program.sanitizer.as_deref().filter(|_| !users_first).unwrap_or(OsStr::new(""));
-    let mut list = OsString::new();
-    for entry in [sanitizer, first, last].into_iter().filter(|entry| !entry.is_empty()) {
-        if !list.is_empty() {
-            list.push(":");
-        }
-        list.push(entry);
-    }
-    list
 }
 
 #[cfg(test)]

@@ -373,3 +373,49 @@ fn an_installation_brings_what_it_loads() {
     });
     assert_eq!(kept, 0, "something was compiled");
 }
+
+/// What `apply` loads ended these programs, as it did not look at what a job starts: their loader does not find libraries of
+/// glibc, or their sanitizer insists on being the first.
+#[test]
+fn programs_that_do_not_bear_libraries_run_without() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    let apply = ["apply", "-s", "two-phase", "--"];
+    let script = |lines: &str| {
+        fs::write(place.join("script"), lines).unwrap();
+        place.pioscope(apply.iter().chain(&["sh", "script"])).succeeds()
+    };
+    let start = mpiexec(&mpi, 2).join(" ");
+    place.compile(&mpi.mpicc, "program", PROGRAM, &[]);
+    fs::write(place.join("tool.c"), "int main(void) { return 0; }").unwrap();
+    let musl = Command::new("musl-gcc").args(["-o", "tool", "tool.c"]).current_dir(place.path()).status();
+    if musl.is_ok_and(|status| status.success()) {
+        let done = script(&format!("./tool && {start} ./program 0\n"));
+        assert!(done.err.contains("./tool: ran without Pioscope: it is linked with another"), "{}", done.err);
+        assert!(!done.err.contains("nothing was applied"), "{}", done.err);
+    } else {
+        eprintln!("skipped: no musl-gcc");
+    }
+    // What takes LD_PRELOAD out of the environment takes the settings out, too, and runs as it is.
+    let without = "env -u LD_PRELOAD -u PIOSCOPE_MPIIO_CORE";
+    let done = script(&format!("{without} {start} ./program 0\n"));
+    assert!(done.err.contains("nothing was applied"), "{}", done.err);
+    let source = place.join("program.c");
+    let address = Command::new(&mpi.mpicc)
+        .args(["-fsanitize=address", "-o"])
+        .arg(place.join("address"))
+        .arg(&source)
+        .status();
+    if !address.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no AddressSanitizer");
+        return;
+    }
+    let options = "export ASAN_OPTIONS=detect_leaks=0";
+    for lines in [
+        format!("{options}\n{start} ./address 0\n"),
+        format!("{options}\nexec {start} sh -c 'exec ./address 0'\n"),
+    ] {
+        let done = script(&lines);
+        assert!(done.out.contains("the end") && !done.err.contains("nothing was applied"), "{}", done.err);
+    }
+}

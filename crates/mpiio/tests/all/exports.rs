@@ -32,6 +32,7 @@ fn libraries_for_an_mpi_export_what_they_stand_for() {
 #[test]
 fn the_recorder_exports_what_it_stands_for() {
     check(pio_record::POSIX_LIBRARY, &["open", "__read_chk", "fopen64", "H5Fopen", "ncmpi_open", "pio_mark"]);
+    check(pio_record::STARTS_LIBRARY, &["execve", "execlp", "posix_spawnp", "popen"]);
 }
 
 /// What the recorder's files share of data is theirs alone: a program's own variable of that name must not become it.

@@ -150,11 +150,10 @@ impl Mpi {
             places: pio_mpiio::Places::default(),
             verbose: false,
             applied: self.folder.path().join("applied"),
-            shim: self.shim.clone(),
             core: self.core.clone(),
         };
         let mut job = self.job(ranks, program, arguments);
-        job.envs(apply.environment()).envs(variables.iter().copied());
+        job.env("LD_PRELOAD", &self.shim).envs(apply.settings()).envs(variables.iter().copied());
         finish(job.spawn().unwrap(), &format!("{program} on {ranks} ranks with {variables:?}"))
     }
 
