@@ -29,6 +29,11 @@ extern char **environ;
 
 #define ENVIRONMENT_ON_STACK 32768u
 
+/* Also where recording has stopped: what is started is told of the recorder, and may not bear it. */
+static bool looks_at_programs(void) {
+    return recording() || pio_spool_folder[0] != 0;
+}
+
 /* Where the C library will find a program of that name: NULL if nowhere. */
 static const char *find_program(const char *name, char *path) {
     if (*name == 0 || strchr(name, '/') != NULL)
@@ -125,7 +130,7 @@ DECLARE_NEXT(posix_spawn)
 DECLARE_NEXT(posix_spawnp)
 
 EXPORT int execve(const char *name, char *const words[], char *const environment[]) {
-    if (!recording() || !pio_can_read(name))
+    if (!looks_at_programs() || !pio_can_read(name))
         return NEXT(execve)(name, words, environment);
     char here[264];
     snprintf(here, sizeof here, "./%.255s", name);
@@ -137,7 +142,7 @@ EXPORT int execv(const char *name, char *const words[]) {
 }
 
 EXPORT int execvpe(const char *name, char *const words[], char *const environment[]) {
-    if (!recording() || !pio_can_read(name))
+    if (!looks_at_programs() || !pio_can_read(name))
         return NEXT(execvpe)(name, words, environment);
     BECOME(name, environment, NEXT(execvpe)(name, words, made));
 }
@@ -185,7 +190,7 @@ EXPORT int execle(const char *name, const char *word, ...) {
 }
 
 EXPORT int fexecve(int fd, char *const words[], char *const environment[]) {
-    if (!recording() || fd < 0)
+    if (!looks_at_programs() || fd < 0)
         return NEXT(fexecve)(fd, words, environment);
     char name[32];
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
@@ -193,7 +198,7 @@ EXPORT int fexecve(int fd, char *const words[], char *const environment[]) {
 }
 
 EXPORT int execveat(int folder, const char *path_in_it, char *const words[], char *const environment[], int flags) {
-    if (!recording() || !pio_can_read(path_in_it))
+    if (!looks_at_programs() || !pio_can_read(path_in_it))
         return NEXT(execveat)(folder, path_in_it, words, environment, flags);
     char name[512];
     if (path_in_it[0] == '/' || (folder == AT_FDCWD && path_in_it[0] != 0))
@@ -207,7 +212,7 @@ EXPORT int execveat(int folder, const char *path_in_it, char *const words[], cha
 #define HOOK_SPAWN(name, searched)                                                                                     \
     EXPORT int name(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,                           \
                     const posix_spawnattr_t *attributes, char *const words[], char *const environment[]) {             \
-        if (!recording() || !pio_can_read(file))                                                                      \
+        if (!looks_at_programs() || !pio_can_read(file))                                                               \
             return NEXT(name)(pid, file, actions, attributes, words, environment);                                     \
         pio_descriptors_are_shared();                                                                                  \
         int error;                                                                                                     \

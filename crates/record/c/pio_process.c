@@ -129,6 +129,19 @@ static void finish_process(void) {
     pio_mark_ended(PIO_ENDED_NORMALLY);
 }
 
+void pio_stop_recording(void) {
+    finish_process();
+    pio_switched_off = true;
+    RELEASE(pio_alive, 0);
+}
+
+void pio_go_on_recording(void) {
+    if (ACQUIRE(&pio_spool.state) == SPOOL_OPEN)
+        __atomic_fetch_and(&pio_spool.header->ended, ~PIO_ENDED_NORMALLY, __ATOMIC_RELEASE);
+    pio_switched_off = false;
+    RELEASE(pio_alive, (uint32_t)getpid());
+}
+
 __attribute__((destructor)) static void process_ends(void) {
     finish_process();
 }

@@ -12,7 +12,7 @@
  * vfork child, which shares it): 0 says that this process has not begun. */
 extern uint32_t *pio_alive;
 
-extern bool pio_switched_off; /* no spool folder was named */
+extern bool pio_switched_off; /* no spool folder was named, or recording has stopped */
 extern uint64_t pio_first_seen_ns;
 
 /* Before the first record of a process. False if it does not record (yet). */
@@ -22,6 +22,11 @@ bool pio_start(void);
 static inline bool recording(void) {
     return LIKELY(LOAD(ACQUIRE(&pio_alive)) != 0) || (!pio_switched_off && pio_start());
 }
+
+/* Nothing is recorded of this process any more, nor of the children that it forks: for its trace it ends here. No system call is
+ * made of ours from then on, but where it starts a program (pio_exec.c). */
+void pio_stop_recording(void);
+void pio_go_on_recording(void);
 
 /* The process is a rank of MPI, which has started: from here on it counts for what the rank waits. */
 extern bool pio_is_rank;

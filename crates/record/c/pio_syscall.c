@@ -1,6 +1,7 @@
 /* System calls by number. Those that return as the functions do are the functions. */
 #include "pio_kernel.h"
 #include "pio_libaio.h"
+#include "pio_seccomp.h"
 #include "pio_uring.h"
 
 #include <fcntl.h>
@@ -57,6 +58,9 @@ EXPORT long syscall(long number, ...) {
     case SYS_io_pgetevents:
 #endif
         return pio_libaio_syscall(number, a, b, c, d, e, f);
+    case SYS_prctl:
+    case SYS_seccomp:
+        return pio_restrict(number, a, b, c, d, e);
     case SYS_io_uring_setup:
         return pio_ring_setup(a, (struct ring_params *)b);
     case SYS_io_uring_enter:

@@ -99,13 +99,15 @@ pub enum Reason {
     OtherUser,
     /// It does I/O through a ring of the kernel (io_uring) that could not be followed.
     Ring,
+    /// It restricts its system calls (seccomp), and is not recorded from then on.
+    Restricted,
     /// Another reason, of a newer Pioscope.
     Other,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Reason; 9] = [
+    pub const ALL: [Reason; 10] = [
         Reason::Static,
         Reason::Go,
         Reason::OtherLibc,
@@ -114,6 +116,7 @@ impl Reason {
         Reason::Sanitizer,
         Reason::OtherUser,
         Reason::Ring,
+        Reason::Restricted,
         Reason::Other,
     ];
 
@@ -128,6 +131,7 @@ impl Reason {
             Reason::Sanitizer => "sanitizer",
             Reason::OtherUser => "user",
             Reason::Ring => "ring",
+            Reason::Restricted => "seccomp",
             Reason::Other => "other",
         }
     }
@@ -150,6 +154,7 @@ impl Reason {
             Reason::Sanitizer => "its sanitizer must be loaded first, and was not found",
             Reason::OtherUser => "its user may not read the recorder",
             Reason::Ring => "its io_uring could not be followed",
+            Reason::Restricted => "once it restricts its system calls (seccomp), it is not recorded",
             Reason::Other => "it could not be recorded",
         }
     }

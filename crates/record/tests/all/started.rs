@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::common::{Job, command, folder, program_source, record_in};
+use crate::common::{Job, command, compile, folder, program_source, record_in};
 use pio_trace::{Losses, Op, Reason, Unseen};
 
 const BYTES: u64 = 1 << 20;
@@ -198,6 +198,45 @@ fn programs_with_sanitizers_are_seen() {
             is_seen_however_it_starts(&program);
         }
     }
+}
+
+/// A call of the recorder's own ended them: strict mode does not let it read the processor's counter, and a filter none of the
+/// clocks.
+#[test]
+fn programs_that_restrict_their_calls_run_and_are_named() {
+    let place = folder();
+    let program = compile("cc", "restricted", place.path(), &[]);
+    let data = place.path().join("data");
+    let (program, data) = (text(&program), text(&data));
+    for how in ["strict", "prctl", "seccomp"] {
+        for words in [&[program, how, data][..], &["sh", "-c", &format!("{program} {how} {data}; exit $?")]] {
+            let job = recorded(words);
+            assert_eq!(job.bytes("/data", Op::Write), 100, "{how}: what comes before is recorded");
+            let unseen = Losses::of(&job.trace).unseen;
+            let [unseen] = &unseen[..] else { panic!("{how}: one program is named: {unseen:?}") };
+            assert!(unseen.program.ends_with("/restricted"), "{how}: {unseen:?}");
+            assert_eq!(
+                (unseen.reason, unseen.processes, unseen.unknown),
+                (Reason::Restricted, 1, 0),
+                "{how}"
+            );
+            assert_eq!(unseen.written_bytes, 1000, "{how}: {unseen:?}");
+        }
+    }
+    // What it becomes is told of the recorder, and looked at like any other program.
+    let to_data = format!("{data}.of-moves");
+    if let Some(moves) = moves("cc", &[], place.path()) {
+        let job = recorded(&[program, "lenient", data, text(&moves), &to_data]);
+        assert_eq!(job.bytes(".of-moves", Op::Write), BYTES);
+    }
+    if let Some(moves) = moves("musl-gcc", &[], place.path()) {
+        let job = recorded(&[program, "lenient", data, text(&moves), &to_data]);
+        let reasons: Vec<_> = Losses::of(&job.trace).unseen.iter().map(|unseen| unseen.reason).collect();
+        assert!(reasons.contains(&Reason::OtherLibc), "{reasons:?}");
+    }
+    let job = recorded(&[program, "none", data]);
+    assert_eq!((job.bytes("/data", Op::Write), job.bytes("/data", Op::Read)), (1100, 50));
+    assert!(Losses::of(&job.trace).is_empty(), "{:?}", job.outcome);
 }
 
 #[test]
