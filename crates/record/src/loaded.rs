@@ -24,7 +24,7 @@ pub struct Loaded {
     pub without: Vec<Unseen>,
 }
 
-/// Runs a command with libraries after the user's own in `LD_PRELOAD`, passing SIGINT and SIGTERM on to it. The folder `notes` is for
+/// Runs a command with libraries after the user's own in `LD_PRELOAD`, passing signals on to it. The folder `notes` is for
 /// notes on programs that ran without.
 ///
 /// # Errors
