@@ -932,13 +932,16 @@ static void tell_rank(int error) {
     after;                                                                                                             \
     return error;
 
+/* Who stands between us and MPI is to find what a module has loaded for itself alone, too: hence mpi_library(). */
 EXPORT int MPI_Init(int *count, char ***arguments) {
+    mpi_library();
     if (pio_gives_way("recorded"))
         return NEXT(MPI_Init)(count, arguments);
     OWN_IO_BODY(tell_rank(error), NEXT(MPI_Init)(count, arguments))
 }
 
 EXPORT int MPI_Init_thread(int *count, char ***arguments, int required, int *provided) {
+    mpi_library();
     if (pio_gives_way("recorded"))
         return NEXT(MPI_Init_thread)(count, arguments, required, provided);
     OWN_IO_BODY(tell_rank(error), NEXT(MPI_Init_thread)(count, arguments, required, provided))
