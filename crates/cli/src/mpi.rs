@@ -172,20 +172,8 @@ fn folder_for_one() -> Result<TempDir> {
 /// If the compiler cannot be run, or does not accept the sources; with what it said. If there is no folder for the library.
 fn build(mpicc: &Path, kind: Kind) -> Result<Shim> {
     let sources = kind.sources();
-    let Some(cache) = writable_cache() else {
-        let folder = folder_for_one()?;
-        let path = pio_record::compile_shim(mpicc, sources, folder.path())?;
-        return Ok(Shim { path, _temporary: Some(folder) });
-    };
-    let library = cache.join(format!("{}-{:016x}.so", kind.name(), fingerprint(mpicc, sources)?));
-    if !library.is_file() {
-        let work = tempfile::tempdir_in(&cache)
-            .with_context(|| format!("{}: cannot create a folder", cache.display()))?;
-        let built = pio_record::compile_shim(mpicc, sources, work.path())?;
-        // A rename, so that two jobs that start at once never see half a library.
-        fs::rename(&built, &library).with_context(|| format!("{}: cannot create", library.display()))?;
-    }
-    Shim::new(library)
+    let compile = |folder: &Path| Ok(pio_record::compile_shim(mpicc, sources, folder)?);
+    kept(kind.name(), || fingerprint(mpicc, sources), compile)
 }
 
 /// The library that looks at each program that a job starts (`pio_record::STARTS_LIBRARY`).
@@ -194,21 +182,37 @@ fn build(mpicc: &Path, kind: Kind) -> Result<Shim> {
 /// If there is no folder for it.
 pub(crate) fn starts_library() -> Result<Shim> {
     let text = pio_record::STARTS_LIBRARY;
+    let fingerprint = || {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        Ok(hasher.finish())
+    };
+    let write = |folder: &Path| {
+        let path = folder.join("starts.so");
+        fs::write(&path, text).with_context(|| format!("{}: cannot write", path.display()))?;
+        Ok(path)
+    };
+    kept("starts", fingerprint, write)
+}
+
+/// A library that is made in a folder, and kept in the user's cache by its fingerprint, if there is one.
+fn kept(
+    name: &str,
+    fingerprint: impl FnOnce() -> Result<u64>,
+    make: impl FnOnce(&Path) -> Result<PathBuf>,
+) -> Result<Shim> {
     let Some(cache) = writable_cache() else {
         let folder = folder_for_one()?;
-        let path = folder.path().join("starts.so");
-        fs::write(&path, text).with_context(|| format!("{}: cannot write", path.display()))?;
+        let path = make(folder.path())?;
         return Ok(Shim { path, _temporary: Some(folder) });
     };
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    let library = cache.join(format!("starts-{:016x}.so", hasher.finish()));
+    let library = cache.join(format!("{name}-{:016x}.so", fingerprint()?));
     if !library.is_file() {
         let work = tempfile::tempdir_in(&cache)
             .with_context(|| format!("{}: cannot create a folder", cache.display()))?;
-        let written = work.path().join("starts.so");
-        fs::write(&written, text).with_context(|| format!("{}: cannot write", written.display()))?;
-        fs::rename(&written, &library).with_context(|| format!("{}: cannot create", library.display()))?;
+        let made = make(work.path())?;
+        // A rename, so that two jobs that start at once never see half a library.
+        fs::rename(&made, &library).with_context(|| format!("{}: cannot create", library.display()))?;
     }
     Shim::new(library)
 }

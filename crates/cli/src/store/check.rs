@@ -140,23 +140,21 @@ fn is_gone(error: &anyhow::Error) -> bool {
 
 fn check(store: &Store, path: &str, found: &mut Found) -> Result<()> {
     let checked = store.stat(path).and_then(|stat| Ok((store.check(path)?, stat)));
+    found.files += u64::from(!checked.as_ref().is_err_and(unfinished::is_missing));
     let (parts, stat) = match checked {
         Ok(checked) => checked,
         // So damaged that the server cannot even tell which blocks there are.
         Err(StoreError::Failed { path, server, failure: failure @ Failure::Damaged { .. } }) => {
-            found.files += 1;
             found.damaged_files += 1;
             found.damaged_blocks += 1;
             return crate::print(&format!("{path}: server {server}: {failure}\n"));
         }
         Err(StoreError::Refused { server, reason, .. }) => {
-            found.files += 1;
             found.unchecked_files += 1;
             return found.refused(server, &reason);
         }
         Err(error) => return Err(error.into()),
     };
-    found.files += 1;
     found.blocks += parts.iter().map(|part| part.blocks).sum::<u64>();
     found.damaged_blocks += parts.iter().map(|part| part.damaged).sum::<u64>();
     found.damaged_files +=

@@ -141,7 +141,7 @@ struct Inside<'s> {
 impl<'s> Inside<'s> {
     fn open(store: &'s Store, path: &str) -> Result<Inside<'s>> {
         let file = store.open(path, Mode::default(), StripingHints::default())?;
-        let Stat { size, servers_without, .. } = store.stat(path)?;
+        let Stat { size, servers_without, .. } = file.stat()?;
         for server in servers_without {
             warning!(
                 "{MARK}{path}: server {server} has nothing of it: what belongs there is copied as zeros, as if it had never been written"

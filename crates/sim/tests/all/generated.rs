@@ -5,6 +5,8 @@ use pio_plan::{Hints, Strategy};
 use pio_sim::workload::{What, catalogue};
 use pio_sim::{Options, Workload, simulate};
 
+use crate::parallel_files::workload;
+
 fn bytes(workload: &Workload) -> u64 {
     let moved = workload.programs.iter().flatten().map(|step| match &step.what {
         What::Access { positions, .. } => positions.end - positions.start,
@@ -38,21 +40,15 @@ fn every_entry_of_the_catalogue_can_be_predicted() {
 /// Each kind of storage goes on behind requests, syncs and closes in its own way.
 #[test]
 fn on_every_machine_programs_that_sync_come_to_an_end() {
-    let build = |name: &str, parameters: &[(&str, &str)]| {
-        let entry = catalogue().iter().find(|entry| entry.name == name).unwrap();
-        let parameters: Vec<_> =
-            parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        entry.build(&parameters, 1).unwrap()
-    };
     let phases = ("phases", "write-sync-read");
     let easy = |ranks, block| {
-        build("ior-easy", &[("ranks", ranks), ("block", block), ("transfer", "64 KiB"), phases])
+        workload("ior-easy", &[("ranks", ranks), ("block", block), ("transfer", "64 KiB"), phases])
     };
     let programs = [
         // Less than a strip for each server, and more.
         easy("1", "64 KiB"),
         easy("4", "4 MiB"),
-        build("ior-hard", &[("ranks", "3"), ("segments", "20"), phases]),
+        workload("ior-hard", &[("ranks", "3"), ("segments", "20"), phases]),
     ];
     for name in Machine::built_in_names() {
         let machine = Machine::built_in(name).unwrap();

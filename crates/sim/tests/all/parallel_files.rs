@@ -8,7 +8,7 @@ use pio_trace::{Call, File, Op};
 
 const EXAMPLES: [&str; 6] = ["beegfs", "burst-buffer", "daos", "gpfs", "lustre", "nfs"];
 
-fn workload(name: &str, parameters: &[(&str, &str)]) -> Workload {
+pub(crate) fn workload(name: &str, parameters: &[(&str, &str)]) -> Workload {
     let entry = catalogue().iter().find(|entry| entry.name == name).unwrap();
     let parameters: Vec<_> =
         parameters.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

@@ -13,7 +13,7 @@ use pio_protocol::{Answer, Body, FileRef, Holder, Register, ReplyBody};
 
 use super::link::{Answered, Payload, ServerLink};
 use super::memory::{Sink, Source};
-use super::store::Store;
+use super::store::{Stat, Store};
 use super::watch::Watched;
 use crate::error::StoreError;
 
@@ -127,8 +127,22 @@ impl StoreFile {
         Ok(self.file.placement.size(&self.lengths()?))
     }
 
+    /// What is known of it.
+    ///
+    /// # Errors
+    /// As [`StoreFile::size`].
+    pub fn stat(&self) -> Result<Stat, StoreError> {
+        let (lengths, placement) = (self.lengths()?, self.file.placement);
+        let size = placement.size(&lengths);
+        let is_without =
+            |(slot, len): &(u32, u64)| *len == 0 && placement.striping().len_of_server(*slot, size) > 0;
+        let without = lengths.into_iter().filter(is_without).map(|(slot, _)| placement.server_of_slot(slot));
+        let servers_without = without.collect();
+        Ok(Stat { path: self.path.clone(), file: self.file.id, size, placement, servers_without })
+    }
+
     /// Slot and bytes of each of its parts.
-    pub(super) fn lengths(&self) -> Result<Vec<(u32, u64)>, StoreError> {
+    fn lengths(&self) -> Result<Vec<(u32, u64)>, StoreError> {
         let servers = self.file.placement.servers_with_a_part();
         let calls = servers.iter().map(|server| (*server, Body::Length { file: self.file })).collect();
         let answers = servers.into_iter().zip(self.store.call_all(&self.path, calls)?);

@@ -192,14 +192,7 @@ impl Store {
     pub fn stat(&self, path: &str) -> Result<Stat, StoreError> {
         let name = self.name(path)?;
         let file = self.file(&name)?;
-        let lengths = StoreFile::new(self.clone(), name.as_str(), file).lengths()?;
-        let placement = file.placement;
-        let size = placement.size(&lengths);
-        let is_without =
-            |(slot, len): &(u32, u64)| *len == 0 && placement.striping().len_of_server(*slot, size) > 0;
-        let without = lengths.into_iter().filter(is_without).map(|(slot, _)| placement.server_of_slot(slot));
-        let servers_without = without.collect();
-        Ok(Stat { path: name.as_str().into(), file: file.id, size, placement, servers_without })
+        StoreFile::new(self.clone(), name.as_str(), file).stat()
     }
 
     /// All files whose path begins with `prefix`, ascending.
