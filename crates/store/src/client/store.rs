@@ -50,7 +50,7 @@ pub struct Stat {
     /// Where they are.
     pub placement: Placement,
     /// Servers that have nothing of it, though it goes on behind the first byte that would be theirs: nothing was ever written
-    /// there, or it is lost.
+    /// there, or it is lost. A server that had only the file's end is not among them: without it the file is shorter.
     pub servers_without: Vec<u32>,
 }
 
