@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const LOOK_FOR_PROCESSES_EVERY: Duration = Duration::from_millis(100);
 /// How long those that outlive the command may take to be gone, if any do: a launcher ends before the ranks that it kills
 /// (after MPI_Abort), and these are not to be told of as if they ran on.
-const LET_END_FOR: Duration = Duration::from_millis(500);
+const LET_END_FOR: Duration = Duration::from_secs(1);
 const LET_END_EVERY: Duration = Duration::from_millis(10);
 
 /// What to record, and how.

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use pio_store::client::{Mode, Store, StripingHints};
 
+use crate::servers::host_of;
 use crate::support::Place;
 
 /// Servers in a process, killed when the test is over.
@@ -20,6 +21,7 @@ impl Servers {
             .arg("--dir")
             .arg(folder)
             .args(arguments)
+            .args(["--listen", &host_of(folder)])
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();

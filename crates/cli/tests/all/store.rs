@@ -78,7 +78,7 @@ fn files_go_in_and_come_out_again() {
     let stat = scene.store(&["stat", "pioscope:run/mesh.nc"]).succeeds().out;
     assert!(stat.starts_with("run/mesh.nc\n  size     300000 B\n  strips   1024 B\n  servers  "), "{stat}");
     let df = scene.store(&["df"]).succeeds().out;
-    assert_eq!(df.lines().filter(|line| line.contains("127.0.0.1:")).count(), 3, "{df}");
+    assert_eq!(df.lines().filter(|line| line.contains("127.")).count(), 3, "{df}");
 
     let check = scene.store(&["check"]).succeeds().out;
     assert!(check.starts_with("3 files, ") && check.ends_with(" blocks: all checksums match\n"), "{check}");

@@ -165,7 +165,8 @@ fn servers_that_do_not_answer() {
     let folder = tempfile::tempdir().unwrap();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = silent.local_addr().map(|address| (silent, address)).unwrap();
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // Where no other test listens.
+    let nobody = std::net::TcpListener::bind("127.1.2.3:0").unwrap().local_addr().unwrap();
     for address in [silent.1, nobody] {
         let store = common::described(folder.path(), &address.to_string());
         let variables = [("PIOSCOPE_STORE", store.to_str().unwrap()), ("PIOSCOPE_TIMEOUT", "2")];

@@ -43,8 +43,8 @@ impl fmt::Display for Unanswered<'_> {
         let Unanswered { server, address, error, left } = self;
         write!(
             out,
-            "server {server} at {address} does not answer ({error}): trying for {} s more",
-            left.as_secs()
+            "server {server} at {address} does not answer ({error}): trying for {:.0} s more",
+            left.as_secs_f64()
         )
     }
 }

@@ -1,5 +1,6 @@
 //! Servers in a process of their own.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -99,9 +100,21 @@ impl Drop for Servers {
     }
 }
 
+/// An address of this machine for the servers of a folder alone: while they are killed, nobody else takes their ports.
+pub(crate) fn host_of(folder: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    folder.hash(&mut hasher);
+    let [one, two, three, ..] = hasher.finish().to_le_bytes();
+    format!("127.{}.{two}.{three}", one | 1)
+}
+
 fn start(folder: &Path, arguments: &[String], transport: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pioscope"));
     command.env("PIOSCOPE_TRANSPORT", transport).arg("serve").arg("--dir").arg(folder).args(arguments);
+    // UCX only knows addresses that interfaces have.
+    if transport != "ucx" {
+        command.arg("--listen").arg(host_of(folder));
+    }
     match arguments.iter().any(|argument| argument == "--server-index") {
         // The store is ready with the last of them.
         true => says(&mut command, "pioscope: server "),

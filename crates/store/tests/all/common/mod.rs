@@ -1,6 +1,7 @@
 //! Servers in threads of the test.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use pio_protocol::Limits;
@@ -49,8 +50,16 @@ impl Scene {
         let description =
             StoreDescription { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
         let mut scene = Scene { folder, token, servers: Vec::new(), description, transports };
+        // Each scene at an address of its own: while a server is stopped, nobody else takes its port. UCX only knows those
+        // that interfaces have.
+        static SCENES: AtomicU16 = AtomicU16::new(0);
+        let [high, low] = SCENES.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let address = match scene.transports.contains(&Transport::Ucx) {
+            true => "127.0.0.1:0".to_owned(),
+            false => format!("127.1.{high}.{low}:0"),
+        };
         for index in 0..servers {
-            let running = scene.start(index, servers, "127.0.0.1:0");
+            let running = scene.start(index, servers, &address);
             // The last knows of the others.
             let address = running.addresses().last().unwrap().clone();
             scene.description.servers.push(Server { address });
