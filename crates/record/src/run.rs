@@ -26,7 +26,7 @@ use crate::program::Program;
 use crate::python;
 use crate::signals::Forwarding;
 use crate::unseen;
-use crate::whole_file::named_by;
+use crate::whole_file::{WholeFile, named_by};
 
 /// How often a running job is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -220,18 +220,16 @@ fn check_output(output: &Path) -> Result<(), Error> {
         return Err(fails(io::Error::from(io::ErrorKind::IsADirectory)));
     }
     let output = named_by(output);
-    let existed = output.exists();
+    if !output.exists() {
+        // Beside it: another recorder may have the same name for its trace.
+        return WholeFile::create(&output).map(drop).map_err(fails);
+    }
     // A device, a pipe: the trace takes the place of what is there, and spools lie beside it.
-    if existed && !output.is_file() {
+    if !output.is_file() {
         let reason = "it is a device, pipe or socket (expected a regular file, or a name that is free)";
         return Err(fails(io::Error::new(io::ErrorKind::InvalidInput, reason)));
     }
-    let file = fs::OpenOptions::new().append(true).create(true).open(&output).map_err(fails)?;
-    drop(file);
-    if !existed {
-        fs::remove_file(&output).map_err(fails)?;
-    }
-    Ok(())
+    fs::OpenOptions::new().append(true).open(&output).map(drop).map_err(fails)
 }
 
 /// A new folder for the spools of the job's processes.
