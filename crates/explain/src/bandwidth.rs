@@ -35,6 +35,27 @@ pub struct Transfers {
     pub data: Transfer,
 }
 
+/// Time in which data moved after the call that asked for it had returned, in sum, nanoseconds: of calls at the files, or of a call
+/// of a library that only waits for that (PnetCDF's), as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Later {
+    /// Of reads.
+    pub read_ns: u64,
+    /// Of writes.
+    pub write_ns: u64,
+    /// What of both is time of calls that wait, which are syncs.
+    pub in_syncs_ns: u64,
+}
+
+impl Later {
+    pub(crate) fn add(&mut self, moved: MovedLater, elapsed_ns: u64) {
+        let of_operation = if moved.writes { &mut self.write_ns } else { &mut self.read_ns };
+        let time_ns = moved.in_sync_of_ns.unwrap_or(elapsed_ns);
+        *of_operation = of_operation.saturating_add(time_ns);
+        self.in_syncs_ns = self.in_syncs_ns.saturating_add(moved.in_sync_of_ns.unwrap_or(0));
+    }
+}
+
 /// Time that calls cover, which come in order of their start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Covered {
@@ -57,34 +78,79 @@ impl Covered {
 
 /// Operations that a process began by calls of libraries which return before their data move.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Begun(VecDeque<(u64, Layer, bool)>);
+pub(crate) struct Begun {
+    operations: VecDeque<Operation>,
+    waits: Option<Wait>,
+}
+
+/// A call that may go on with any operation that was begun, as a wait for several does.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    thread: u32,
+    /// Of a library's own wait, its time, until it is counted.
+    sync_ns: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    id: u64,
+    layer: Layer,
+    writes: bool,
+}
+
+/// What a call at the files moved of an operation that was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MovedLater {
+    /// The layer of the call that began it.
+    pub(crate) layer: Layer,
+    /// Whether it is a write.
+    pub(crate) writes: bool,
+    /// Where that was within a call of a library that only waits for what was begun: the time of that call, which counts
+    /// once, nanoseconds.
+    pub(crate) in_sync_of_ns: Option<u64>,
+}
 
 impl Begun {
     /// Of more, the oldest are forgotten.
     const MOST: usize = 256;
 
-    /// Takes a call of any layer; they come in order of start. Whether a call at the files moves the data of an operation that
-    /// was begun: then by a call of which layer, and whether it is a write.
-    pub(crate) fn add(&mut self, event: &Seen<'_>) -> Option<(Layer, bool)> {
+    /// Takes a call of any layer; they come in order of start. What it moves of an operation that was begun, if it does.
+    pub(crate) fn add(&mut self, event: &Seen<'_>) -> Option<MovedLater> {
+        let is_at_files = event.layer().is_at_files();
+        if !event.is_physical() {
+            let is_sync = event.op() == Op::Sync && !is_at_files;
+            if (is_sync || event.layer() == Layer::Message) && !self.operations.is_empty() {
+                self.waits =
+                    Some(Wait { thread: event.thread, sync_ns: is_sync.then_some(event.elapsed_ns) });
+            } else if self.waits.is_some_and(|wait| wait.thread == event.thread) {
+                self.waits = None;
+            }
+        }
         let writes = match event.op() {
             Op::Read => false,
             Op::Write => true,
             _ => return None,
         };
-        if event.operation == 0 {
-            return None;
-        }
         if event.is_physical() {
-            let is_at_files = !self.0.is_empty() && event.layer().is_at_files();
-            let of_event = || self.0.iter().rev().find(|(operation, ..)| *operation == event.operation);
-            return is_at_files.then(of_event).flatten().map(|&(_, layer, writes)| (layer, writes));
+            return if is_at_files { self.moved(event, writes) } else { None };
         }
-        if event.flags.contains(Flags::ASYNC) && !event.layer().is_at_files() {
-            if self.0.len() == Begun::MOST {
-                self.0.pop_front();
+        if event.operation != 0 && event.flags.contains(Flags::ASYNC) && !is_at_files {
+            if self.operations.len() == Begun::MOST {
+                self.operations.pop_front();
             }
-            self.0.push_back((event.operation, event.layer(), writes));
+            self.operations.push_back(Operation { id: event.operation, layer: event.layer(), writes });
         }
         None
+    }
+
+    fn moved(&mut self, event: &Seen<'_>, writes: bool) -> Option<MovedLater> {
+        let newest = |is: &dyn Fn(&Operation) -> bool| self.operations.iter().rev().find(|begun| is(begun));
+        let wait = self.waits.as_mut().filter(|wait| wait.thread == event.thread);
+        let begun = newest(&|begun| event.operation != 0 && begun.id == event.operation)
+            // Who waits for several does not say which of them goes on.
+            .or_else(|| wait.as_ref().and_then(|_| newest(&|begun| begun.writes == writes)))?;
+        let sync_ns = wait.and_then(|wait| wait.sync_ns.as_mut());
+        let in_sync_of_ns = sync_ns.map(std::mem::take);
+        Some(MovedLater { layer: begun.layer, writes: begun.writes, in_sync_of_ns })
     }
 }

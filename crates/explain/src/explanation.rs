@@ -9,7 +9,7 @@ use pio_trace::{
 
 use crate::accumulator::Accumulator;
 use crate::apart::Apart;
-use crate::bandwidth::{Transfer, Transfers};
+use crate::bandwidth::{Later, Transfer, Transfers};
 use crate::call_sites::{CallSiteId, CallSiteStatistics};
 use crate::classes::{ClassTotal, Purpose};
 use crate::collectives::MpiIoTime;
@@ -73,6 +73,8 @@ pub struct Explanation {
     pub io_time: IoTime,
     /// What the program read and wrote, and in which time: its bandwidth.
     pub transfers: Transfers,
+    /// What of that moved after the call that asked for it had returned.
+    pub later: Later,
     /// Bytes over time.
     pub rate: DataRate,
     /// Who was in I/O when.

@@ -43,7 +43,7 @@ mod workload;
 
 pub use accumulator::Accumulator;
 pub use apart::{Apart, CROWD};
-pub use bandwidth::{Transfer, Transfers};
+pub use bandwidth::{Later, Transfer, Transfers};
 pub use call_sites::{CallSiteId, CallSiteStatistics, Moved};
 pub use classes::{ClassTotal, Purpose};
 pub use collectives::{MpiIoTime, NotKnown, TimeSplit, splits, splits_of};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pio_trace::{Call, FileId, Flags, Layer, Op, Process, ProcessId, Tables, Target, ViewId};
 
 use crate::apart::{CROWD, Slices};
-use crate::bandwidth::{Begun, Covered, Transfer, Transfers};
+use crate::bandwidth::{Begun, Covered, Later, Transfer, Transfers};
 use crate::bins::Bins;
 use crate::collectives::MpiIoTime;
 use crate::explanation::{
@@ -72,6 +72,7 @@ pub(crate) struct Totals<'a> {
     moved: [Moved; 2],
     /// By process.
     begun: Vec<Begun>,
+    later: Later,
     /// POSIX calls on files that the program opened by MPI-IO.
     moved_on_mpi_files: Moved,
     /// Calls of the program, by layer, of those above the file system.
@@ -225,6 +226,7 @@ impl<'a> Totals<'a> {
             levels_differ: false,
             moved: Default::default(),
             begun: vec![Begun::default(); tables.processes.len()],
+            later: Later::default(),
             moved_on_mpi_files: Moved::default(),
             moved_by_layer: Default::default(),
             any: Covered::default(),
@@ -260,6 +262,12 @@ impl<'a> Totals<'a> {
             self.any.add(event.start_ns, event.end_ns());
             self.add_to_file(event, program, file_system);
         }
+        let begun = self.begun.get_mut(event.process.index());
+        if let Some(moved) = begun.and_then(|begun| begun.add(event)) {
+            self.moved[0].add_time(event, moved.writes);
+            self.moved_by_layer[moved.layer as usize].add_time(event, moved.writes);
+            self.later.add(moved, event.elapsed_ns);
+        }
     }
 
     /// Counts what is of its process; events of each process come in order of their start.
@@ -272,6 +280,10 @@ impl<'a> Totals<'a> {
             self.add_file_call(event);
         }
         if let Some(process) = self.processes.get_mut(event.process.index()) {
+            let moves = !event.is_physical() && event.bytes > 0 && direction(event).is_some();
+            if process.begun.add(event).is_some() || moves {
+                process.data.add(event.start_ns, event.end_ns());
+            }
             process.events += 1;
             process.think_ns = process.think_ns.saturating_add(event.think_ns);
         }
@@ -342,6 +354,7 @@ impl<'a> Totals<'a> {
             file_system_pattern,
             io_time,
             transfers: self.moved[0].transfers(),
+            later: self.later,
             rate,
             busy,
             apart,
@@ -406,11 +419,6 @@ impl<'a> Totals<'a> {
         self.add_io_time(event);
         if let Some(process) = self.processes.get_mut(event.process.index()) {
             process.levels.add(event, program, file_system);
-            let moves_begun = process.begun.add(event).is_some();
-            let moves = program && event.bytes > 0 && matches!(event.op(), Op::Read | Op::Write);
-            if moves_begun || moves {
-                process.data.add(event.start_ns, event.end_ns());
-            }
             if event.layer() == Layer::MpiIo {
                 process.mpi_files.add(event);
             }
@@ -437,11 +445,6 @@ impl<'a> Totals<'a> {
         }
         if program && !file_system {
             self.moved_by_layer[event.layer() as usize].add(event, writes);
-        }
-        let begun = self.begun.get_mut(event.process.index());
-        if let Some((layer, writes)) = begun.and_then(|begun| begun.add(event)) {
-            self.moved[0].add_time(event, writes);
-            self.moved_by_layer[layer as usize].add_time(event, writes);
         }
     }
 

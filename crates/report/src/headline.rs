@@ -1,5 +1,7 @@
 //! The first lines of a report: what was not seen, what costs most, what would help, and what that would gain.
 
+use std::collections::BTreeMap;
+
 use pio_explain::findings::{Finding, Gain};
 use pio_explain::{Explanation, Trouble};
 use pio_trace::{CallsByKind, FileId, Layer, Op, Unseen};
@@ -255,12 +257,17 @@ fn where_time_goes(found: &Explanation) -> String {
     sentence + "."
 }
 
-/// The operation of the program's that took most time; and the file, if half of that or more was on one.
+/// The operation of the program's that took most time; and the file, if half of that or more was on one. What moved data after its
+/// call had returned counts as a read or a write, not as the wait for it.
 fn most_time(found: &Explanation) -> Option<(Op, Option<&str>)> {
+    let later = found.later;
     let asked = found.layers.iter().filter(|table| !table.physical && table.layer != Layer::Message);
-    let operations = asked.flat_map(|table| table.table.operations.iter());
-    let (op, tally) =
-        operations.filter(|(_, tally)| tally.time_ns > 0).max_by_key(|(_, tally)| tally.time_ns)?;
+    let mut operations = BTreeMap::from([(Op::Read, later.read_ns), (Op::Write, later.write_ns)]);
+    for (op, tally) in asked.flat_map(|table| table.table.operations.iter()) {
+        *operations.entry(op).or_default() += tally.time_ns;
+    }
+    operations.entry(Op::Sync).and_modify(|time_ns| *time_ns = time_ns.saturating_sub(later.in_syncs_ns));
+    let (op, most_ns) = operations.into_iter().filter(|(_, ns)| *ns > 0).max_by_key(|(_, ns)| *ns)?;
     let time_ns = |file: &pio_explain::FileStatistics| match op {
         Op::Open => file.program.open.time_ns,
         Op::Read => file.program.read.time_ns,
@@ -268,7 +275,7 @@ fn most_time(found: &Explanation) -> Option<(Op, Option<&str>)> {
         _ => 0,
     };
     let file = found.files.iter().max_by_key(|file| time_ns(file));
-    let file = file.filter(|file| is_most(time_ns(file), tally.time_ns));
+    let file = file.filter(|file| is_most(time_ns(file), most_ns));
     Some((op, file.map(|file| file.path.as_str())))
 }
 

@@ -1,7 +1,7 @@
 //! Small traces made by hand, with every number worked out; then random ones against a naive recomputation.
 
 use pio_explain::findings::Kind;
-use pio_explain::{Accumulator, Amount, Explanation, InMpi, Tally, Transfer};
+use pio_explain::{Accumulator, Amount, Explanation, InMpi, Later, Tally, Transfer};
 use pio_layout::View;
 use pio_trace::{
     Call, Event, File, FileId, Flags, Handle, HandleId, Layer, Op, Process, ProcessId, Tables, Target, Trace,
@@ -315,6 +315,7 @@ fn nonblocking_operations_are_as_fast_as_their_data_move() {
         operation(physical(moves(Call::Pread, 42 * MS, 3 * MS)), 3, Flags::NONE),
     ];
     let found = Explanation::of(&tables, events);
+    assert_eq!(found.later, Later { write_ns: 8 * MS, ..Later::default() });
     let write = Transfer { bytes: 1 << 20, busy_ns: 8 * MS + 1000 };
     let read = Transfer { bytes: 1 << 20, busy_ns: 10 * MS };
     assert_eq!((found.transfers.write, found.transfers.read), (write, read));
@@ -322,6 +323,46 @@ fn nonblocking_operations_are_as_fast_as_their_data_move() {
     assert_eq!((found.transfers.data, found.processes[0].transfer), (data, data));
     let asked = found.asked_operations.expect("the program used MPI-IO");
     assert_eq!(asked.write, write);
+}
+
+/// Nobody says which of several operations goes on in a wait for all of them.
+#[test]
+fn data_of_several_operations_move_in_one_wait() {
+    let tables = Tables {
+        processes: vec![process(Some(0), Some(100 * MS))],
+        files: vec![File { path: "/data".into() }],
+        handles: vec![handle(0, 0, 1)],
+        ..Tables::default()
+    };
+    let moves = |call, start_ns, elapsed_ns| at(event(call, 0, Some(0), start_ns, elapsed_ns), 0, 1 << 20);
+    let begun = |call, operation| {
+        let event = moves(call, MS + operation, 1);
+        Event { operation, flags: event.flags | Flags::ASYNC, ..event }
+    };
+    // Not of what was begun.
+    let flush = physical(moves(Call::Pwrite, 60 * MS, 10 * MS));
+    let ways = [
+        (Call::MpiFileIwriteAt, Call::MpiWaitall, Later { write_ns: 12 * MS, ..Later::default() }),
+        (
+            Call::NcmpiIputVara,
+            Call::NcmpiWaitAll,
+            Later { write_ns: 20 * MS, read_ns: 0, in_syncs_ns: 20 * MS },
+        ),
+    ];
+    for (begin, wait, later) in ways {
+        let events = [
+            begun(begin, 2),
+            begun(begin, 3),
+            event(wait, 0, None, 10 * MS, 20 * MS),
+            physical(moves(Call::Pwrite, 12 * MS, 6 * MS)),
+            physical(moves(Call::Pwrite, 18 * MS, 6 * MS)),
+            event(Call::MpiFileClose, 0, Some(0), 55 * MS, 20 * MS),
+            flush.clone(),
+        ];
+        let found = Explanation::of(&tables, events);
+        assert_eq!(found.later, later, "{wait:?}");
+        assert_eq!(found.transfers.write, Transfer { bytes: 2 << 20, busy_ns: 12 * MS + 2 }, "{wait:?}");
+    }
 }
 
 #[test]
