@@ -7,6 +7,8 @@ use pio_trace::{Call, Layer, Losses, Op, Tables};
 pub struct Trouble {
     /// Failed calls, harmless ones too, by function and error; most frequent first.
     pub failures: Vec<Failure>,
+    /// The MPI library, which says what error classes are; none if the trace does not name it.
+    pub mpi_library: Option<String>,
     /// Calls that had not returned when the trace ended, by function.
     pub unfinished: Vec<(Call, u64)>,
     /// Processes that did not end by themselves, nor ran on when the trace was made.
@@ -93,6 +95,7 @@ impl Trouble {
                 .collect(),
             losses,
             filter: tables.note("filter").map(str::to_owned),
+            mpi_library: tables.mpi_library().map(str::to_owned),
             ..Trouble::default()
         }
     }

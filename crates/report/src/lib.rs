@@ -23,6 +23,7 @@ mod html;
 mod live;
 mod marked;
 mod marks;
+mod mpi_errors;
 mod named_files;
 mod over_time;
 mod prediction;

@@ -5,6 +5,7 @@ use pio_trace::{Call, Layer, Op};
 
 use crate::collectives;
 use crate::headline::at_least;
+use crate::mpi_errors;
 use crate::units::{self, things};
 
 /// What happened, in a few sentences, most important first.
@@ -187,7 +188,7 @@ fn failed(trouble: &Trouble, harmless: bool) -> Vec<String> {
         format!(
             "{} failed: {}",
             times(failure.call, failure.count),
-            error_name(failure.call.layer(), failure.error)
+            error_name(failure, trouble.mpi_library.as_deref())
         )
     };
     let mut lines: Vec<String> = failures.iter().take(SHOWN).map(line).collect();
@@ -203,13 +204,17 @@ fn times(call: Call, count: u64) -> String {
 }
 
 /// POSIX error numbers have words; MPI's classes differ from MPI to MPI; HDF5 has no numbers.
-pub(crate) fn error_name(layer: Layer, error: i64) -> String {
-    match (layer, i32::try_from(error)) {
+fn error_name(failure: &Failure, mpi_library: Option<&str>) -> String {
+    let error = failure.error;
+    match (failure.call.layer(), i32::try_from(error)) {
         (Layer::Posix | Layer::Stdio | Layer::Server, Ok(number)) => {
             std::io::Error::from_raw_os_error(number).to_string()
         }
         (Layer::Hdf5, _) => "HDF5 says no more".to_string(),
         (Layer::Pnetcdf, _) => format!("PnetCDF error -{error}"),
-        _ => format!("MPI error class {error}"),
+        _ => match mpi_library.and_then(|library| mpi_errors::name(library, error)) {
+            Some(name) => name.to_owned(),
+            None => format!("MPI error class {error}"),
+        },
     }
 }
