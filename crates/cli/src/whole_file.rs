@@ -16,10 +16,13 @@ impl WholeFile {
     /// Begins to write `path`.
     pub(crate) fn create(path: &Path) -> Result<WholeFile> {
         let context = || format!("{}: cannot create", path.display());
-        let whole = pio_record::WholeFile::create(path).with_context(context)?;
-        // A device is written to itself.
-        let is_beside = whole.place() != whole.path();
-        let passing = is_beside.then(|| PassingFile::new(whole.place())).transpose().with_context(context)?;
+        let make = || {
+            let whole = pio_record::WholeFile::create(path)?;
+            // A device is written to itself.
+            let beside = (whole.place() != whole.path()).then(|| whole.place().to_owned());
+            Ok((whole, beside))
+        };
+        let (whole, passing) = PassingFile::made_by(make).with_context(context)?;
         Ok(WholeFile { whole, _passing: passing })
     }
 

@@ -158,15 +158,19 @@ pub struct PassingFile {
 }
 
 impl PassingFile {
-    /// The file `path`.
+    /// That which `make` makes, and says where it is; none if it says nowhere, as of a device.
     ///
     /// # Errors
-    /// If signals cannot be waited for.
-    pub fn new(path: &Path) -> io::Result<PassingFile> {
+    /// If it cannot be made, or signals cannot be waited for.
+    pub fn made_by<T>(
+        make: impl FnOnce() -> io::Result<(T, Option<PathBuf>)>,
+    ) -> io::Result<(T, Option<PassingFile>)> {
+        // Held until the file is on the list: who is to remove it waits.
         let mut passing = Passing::lock();
         passing.watch()?;
-        passing.files.push(path.to_owned());
-        Ok(PassingFile { path: path.to_owned() })
+        let (made, path) = make()?;
+        passing.files.extend(path.clone());
+        Ok((made, path.map(|path| PassingFile { path })))
     }
 }
 
