@@ -103,7 +103,30 @@ static char *put_variable(char **text, const char *name, const char *value) {
     return variable;
 }
 
-char **pio_build_environment(char *const *from, struct pio_program *program, void *memory) {
+/* Whether a recorder within the job made this environment: with our libraries beside its own, each would call the other's
+ * functions for the C library's, and these ours. */
+static bool is_of_another_recorder(char *const *from) {
+    const char *folder = NULL, *libraries = NULL, *list = NULL;
+    for (size_t i = 0; i < count_of(from); i++) {
+        const char *value;
+        if ((value = after_name(from[i], PIO_TOLD("SPOOL"))) != NULL)
+            folder = value;
+        else if ((value = after_name(from[i], PIO_TOLD("PRELOAD"))) != NULL)
+            libraries = value;
+        else if ((value = after_name(from[i], "LD_PRELOAD")) != NULL)
+            list = value;
+    }
+    return folder != NULL && libraries != NULL && list != NULL && strcmp(folder, pio_spool_folder) != 0 &&
+           strcmp(libraries, pio_own_libraries) != 0 && strcmp(libraries, pio_others_libraries) != 0 &&
+           is_entry(libraries, strcspn(libraries, ":"), list) && pio_is_readable(libraries);
+}
+
+char *const *pio_build_environment(char *const *from, struct pio_program *program, void *memory) {
+    if (is_of_another_recorder(from)) {
+        if (program->reason == NULL)
+            program->reason = "recorded";
+        return from;
+    }
     char **made = memory;
     char *text = (char *)(made + count_of(from) + 9);
     const char *preload = NULL;

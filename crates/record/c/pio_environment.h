@@ -12,7 +12,7 @@
 size_t pio_environment_bytes(char *const *from);
 
 /* `from` in `memory`, with the recorder in it, or without; why not, `program` says then. */
-char **pio_build_environment(char *const *from, struct pio_program *program, void *memory);
+char *const *pio_build_environment(char *const *from, struct pio_program *program, void *memory);
 
 /* Whether libraries (a list with colons) are there, and readable by whom this process has become. */
 bool pio_is_readable(const char *list);

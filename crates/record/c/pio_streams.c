@@ -123,6 +123,7 @@ static struct known_stream {
     FILE *stream;
     const char *read_at;
     const char *write_at;
+    const char *buffer; /* that they point into */
     uint64_t position; /* PIO_NO_OFFSET: to be asked for, as others may write at the end, too */
 } __attribute__((aligned(64))) known_streams[KNOWN_STREAMS];
 
@@ -149,6 +150,7 @@ static void remember_stream(FILE *stream, int fd, uint64_t position) {
     known->stream = stream;
     known->read_at = stream->_IO_read_ptr;
     known->write_at = stream->_IO_write_ptr;
+    known->buffer = stream->_IO_buf_base;
     known->position = LIKELY(LOAD(&pio_descriptors[fd]) == TRACKED) ? position : PIO_NO_OFFSET;
 }
 
@@ -169,9 +171,10 @@ static __attribute__((noinline)) void record_macros(const struct known_stream *k
     bool writes = stream->_flags & 0x0800; /* _IO_CURRENTLY_PUTTING */
     const char *was_at = writes ? known->write_at : known->read_at;
     const char *is_at = writes ? stream->_IO_write_ptr : stream->_IO_read_ptr;
-    uint64_t bytes = was_at != NULL && is_at > was_at ? (uint64_t)(is_at - was_at) : 0;
+    bool is_another = known->buffer != NULL && stream->_IO_buf_base != known->buffer; /* setvbuf() */
+    uint64_t bytes = !is_another && was_at != NULL && is_at > was_at ? (uint64_t)(is_at - was_at) : 0;
     /* The buffer was filled or emptied by a call that we do not know: its pointers tell nothing, positions do. */
-    if (is_at < was_at && known->position != PIO_NO_OFFSET) {
+    if ((is_another || is_at < was_at) && known->position != PIO_NO_OFFSET) {
         uint64_t position = ask_for_position(stream);
         bytes = position != PIO_NO_OFFSET && position > known->position ? position - known->position : 0;
     }

@@ -66,6 +66,26 @@ pub(crate) fn users_list() -> OsString {
     std::env::var_os("LD_PRELOAD").unwrap_or_default()
 }
 
+/// The same without the libraries of a recorder that records this process: what it starts is of one recorder.
+pub(crate) fn users_list_without_recorder() -> OsString {
+    let of_recorder: Vec<OsString> =
+        ["PIOSCOPE_PRELOAD", "PIOSCOPE_OTHERS_PRELOAD"].into_iter().filter_map(std::env::var_os).collect();
+    without(&users_list(), &of_recorder)
+}
+
+fn without(list: &OsStr, others: &[OsString]) -> OsString {
+    let entries = |list: &OsStr| -> Vec<Vec<u8>> {
+        let words = list.as_bytes().split(|byte| b": ".contains(byte));
+        words.filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
+    };
+    let others: Vec<_> = others.iter().flat_map(|list| entries(list)).collect();
+    let mut left = OsString::new();
+    for entry in entries(list).iter().filter(|entry| !others.contains(entry)) {
+        append(&mut left, OsStr::from_bytes(entry));
+    }
+    left
+}
+
 /// `LD_PRELOAD` with ours and the user's: unless the program does not bear ours, or a sanitizer that wants to be the first of
 /// all. The exec hooks do the same for what the program starts (`c/pio_environment.c`).
 pub(crate) fn preload_list(program: &Program, own: &OsStr, users: &OsStr, order: Order) -> OsString {
@@ -92,6 +112,17 @@ fn append(list: &mut OsString, entry: &OsStr) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recorder_within_a_job_leaves_the_outer_one_out() {
+        let left = |list: &str, others: &[&str]| {
+            let others: Vec<OsString> = others.iter().map(OsString::from).collect();
+            without(list.as_ref(), &others).into_string().expect("UTF-8")
+        };
+        assert_eq!(left("/q.so /o/a:/o/b:/r.so", &["/o/a:/o/b", "/p/a"]), "/q.so:/r.so");
+        assert_eq!(left("/o/a", &["/o/a"]), "");
+        assert_eq!(left("/q.so", &[]), "/q.so");
+    }
 
     #[test]
     fn lists_are_in_order() {

@@ -21,7 +21,9 @@ use crate::collect::{Settings, Summary, collect_from};
 use crate::error::Error;
 use crate::live::{Look, Watch};
 use crate::members::{self, Account};
-use crate::preload::{Order, can_be_preloaded, list_of, preload_folder, preload_list, users_list};
+use crate::preload::{
+    Order, can_be_preloaded, list_of, preload_folder, preload_list, users_list_without_recorder,
+};
 use crate::program::Program;
 use crate::python;
 use crate::signals::Forwarding;
@@ -397,7 +399,7 @@ fn job(
     let mut command = Command::new(name);
     command
         .args(arguments)
-        .env("LD_PRELOAD", preload_list(program, &own, &users_list(), Order::OwnFirst))
+        .env("LD_PRELOAD", preload_list(program, &own, &users_list_without_recorder(), Order::OwnFirst))
         .env("PIOSCOPE_SPOOL", spool)
         .env("PIOSCOPE_PRELOAD", &own)
         .env("PIOSCOPE_PATHS", options.settings.filter.path_lines()?)

@@ -101,13 +101,15 @@ pub enum Reason {
     Ring,
     /// It restricts its system calls (seccomp), and is not recorded from then on.
     Restricted,
+    /// A recorder within the job records it: each program is of one recorder.
+    Recorded,
     /// Another reason, of a newer Pioscope.
     Other,
 }
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Reason; 10] = [
+    pub const ALL: [Reason; 11] = [
         Reason::Static,
         Reason::Go,
         Reason::OtherLibc,
@@ -117,6 +119,7 @@ impl Reason {
         Reason::OtherUser,
         Reason::Ring,
         Reason::Restricted,
+        Reason::Recorded,
         Reason::Other,
     ];
 
@@ -132,6 +135,7 @@ impl Reason {
             Reason::OtherUser => "user",
             Reason::Ring => "ring",
             Reason::Restricted => "seccomp",
+            Reason::Recorded => "recorded",
             Reason::Other => "other",
         }
     }
@@ -155,6 +159,7 @@ impl Reason {
             Reason::OtherUser => "its user may not read the recorder",
             Reason::Ring => "its io_uring could not be followed",
             Reason::Restricted => "once it restricts its system calls (seccomp), it is not recorded",
+            Reason::Recorded => "another recorder, which the job started, records it",
             Reason::Other => "it could not be recorded",
         }
     }

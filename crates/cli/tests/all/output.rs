@@ -176,6 +176,27 @@ fn a_job_that_removes_its_recording_is_told_so() {
     );
 }
 
+/// With the libraries of both, each called the other's functions for the C library's, and the program ended by SIGSEGV.
+#[test]
+fn a_recorder_within_a_recorded_job_records_its_own_command() {
+    let place = Place::new();
+    fs::write(place.join("a"), "text").unwrap();
+    for line in [
+        "'$P' record -o inner.pio -- cp a b; cat a > c",
+        "unset LD_PRELOAD; '$P' record -o inner.pio -- cp a b",
+    ] {
+        let line = line.replace("$P", env!("CARGO_BIN_EXE_pioscope"));
+        let said = place.pioscope(["record", "-o", "outer.pio", "--", "sh", "-c", &line]).succeeds().err;
+        let inner = said.lines().find(|line| line.starts_with("pioscope: inner.pio: ")).unwrap_or_default();
+        assert!(inner.contains(" events of 1 process"), "{said}");
+        assert!(
+            said.contains("cp was not seen: another recorder, which the job started, records it"),
+            "{said}"
+        );
+        assert_eq!(fs::read_to_string(place.join("b")).unwrap(), "text");
+    }
+}
+
 #[test]
 fn an_interrupt_leaves_no_half_written_file() {
     let place = Place::new();

@@ -241,6 +241,9 @@ fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
         assert_eq!(offset, next);
         next += bytes as u64;
     }
+    let rebuffered = job.on("/rebuffered");
+    assert_eq!(extents(&rebuffered, Op::Write), [("fwrite", 0, 7, 7), ("fwrite", 7, 5, 5)]);
+    assert_eq!(extents(&rebuffered, Op::Read), [("fread", 0, 99, 7), ("fread", 7, 99, 5)]);
     assert_eq!(job.bytes("/first", Op::Write), 10);
     assert_eq!(counts(&job.on("/first")), [("fopen", 1), ("fclose", 1), ("fwrite", 1)]);
     assert_eq!(extents(&job.on("/second"), Op::Read), [("fread", 0, 2, 2)]);

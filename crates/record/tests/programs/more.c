@@ -94,6 +94,15 @@ int main(int argc, char **argv) {
         count++;
     MUST(count == 20107 && fclose(stream) == 0);
 
+    /* rebuffered: another buffer, above the first, between calls: 7 + 5 bytes written and read */
+    char buffer[4096], line[100];
+    stream = fopen("rebuffered", "w");
+    MUST(fputs("header\n", stream) >= 0 && fflush(stream) == 0);
+    MUST(setvbuf(stream, buffer, _IOFBF, sizeof buffer) == 0 && fputs("body\n", stream) >= 0 && fclose(stream) == 0);
+    stream = fopen("rebuffered", "r");
+    MUST(fgets(line, sizeof line, stream) && setvbuf(stream, buffer, _IOFBF, sizeof buffer) == 0);
+    MUST(fgets(line, sizeof line, stream) && strcmp(line, "body\n") == 0 && fclose(stream) == 0);
+
     /* streams that change */
     stream = fopen("first", "w");
     MUST(fwrite(data, 1, 10, stream) == 10);
