@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
-use pio_explain::{Trouble, call_times};
+use pio_explain::{Explanation, Trouble, call_times};
 use pio_learn::{Fit, Observed, Trial};
 use pio_machine::{Cost, Machine};
 use pio_plan::{Hints, Strategy};
 use pio_report::Table;
 use pio_report::units::{things, time_s};
-use pio_sim::{Options, Workload, simulate};
+use pio_sim::{Options, SimulatedCalls, Workload, simulate};
 use pio_trace::{Call, Tables, Trace};
 
 use crate::compare::rank::median;
@@ -105,8 +105,7 @@ struct RecordedRun {
     hints: Hints,
     /// Of the host that had most.
     ranks_per_node: u32,
-    /// Seconds in each function, mean of the processes: in calls of the program (`true`) and below them.
-    calls: BTreeMap<(Call, bool), f64>,
+    found: Explanation,
 }
 
 /// Longer traces would keep their user waiting for hours.
@@ -134,8 +133,8 @@ impl RecordedRun {
             strategy,
             hints,
             ranks_per_node: learned::hosts(tables).into_values().max().unwrap_or(1),
-            calls: call_times(&trace, &found)?,
             trace,
+            found,
             workload,
             run,
         })
@@ -177,6 +176,12 @@ impl RecordedRun {
             );
         }
         Ok(())
+    }
+
+    /// Seconds in each function that is simulated, mean of the processes: in calls of the program (`true`) and within them.
+    fn calls(&self, machine: &Machine) -> Result<BTreeMap<(Call, bool), f64>> {
+        let mut calls = SimulatedCalls::of(&self.trace, machine)?;
+        Ok(call_times(&self.trace, &self.found, &mut |event| calls.next(event))?)
     }
 
     /// What runs of the same kind have in common.
@@ -250,7 +255,7 @@ impl<'a> Fitting<'a> {
             let is_seen = |call: &(Call, bool), time_s: f64| {
                 predicted.calls.contains_key(call) && time_s >= LEAST_SHARE * run.run.io_time_s
             };
-            let functions: Vec<(Call, bool, f64)> = (run.calls.iter())
+            let functions: Vec<(Call, bool, f64)> = (run.calls(machine)?.iter())
                 .filter(|(call, time_s)| is_seen(call, **time_s))
                 .map(|((call, is_own), time_s)| (*call, *is_own, *time_s))
                 .collect();

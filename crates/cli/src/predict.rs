@@ -13,7 +13,7 @@ use pio_learn::{Case, History, Interval};
 use pio_machine::{Duration, Machine};
 use pio_plan::{Hints, Strategy};
 use pio_report::{AsItIs, Prediction};
-use pio_sim::{Options, Workload};
+use pio_sim::{Options, SimulatedCalls, Workload};
 use pio_trace::Trace;
 
 use crate::apply::HintArguments;
@@ -184,7 +184,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             let path = path_of(*strategy);
             if let Some(run) = runs.get(strategy.name()) {
                 prediction.measured_s = Some(run.run.io_time_s);
-                prediction.beside = Some(run.beside(&path, prediction.correction())?);
+                prediction.beside = Some(run.beside(&path, machine, prediction.correction())?);
             }
             simulated.push(path);
         }
@@ -402,9 +402,11 @@ impl MeasuredRun {
         Ok(MeasuredRun { run: Run::of(trace.tables(), &found), trace, found })
     }
 
-    /// It beside the simulated trace at `path`, whose times are taken `correction` times.
-    fn beside(&self, path: &Path, correction: f64) -> Result<Comparison> {
-        Ok(Comparison::of(&explain::open(path)?, correction, &self.trace, &self.found)?)
+    /// It beside the simulated trace at `path` of this machine, whose times are taken `correction` times.
+    fn beside(&self, path: &Path, machine: &Machine, correction: f64) -> Result<Comparison> {
+        let mut calls = SimulatedCalls::of(&self.trace, machine)?;
+        let predicted = explain::open(path)?;
+        Ok(Comparison::of(&predicted, correction, &self.trace, &self.found, &mut |event| calls.next(event))?)
     }
 }
 

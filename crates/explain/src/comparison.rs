@@ -1,11 +1,15 @@
 //! A run beside what was predicted for it: which calls, which ranks and which part of the time make the difference.
 //!
-//! Both are traces of one job, so that the n-th call of a kind is the same call in both. Times are means of the processes,
-//! as the I/O time of a job is.
+//! Both are traces of one job, so that the n-th call of a kind is the same call in both: of the run, only the calls count that
+//! a simulation makes, whichever library of the program made them. Times are means of the processes, as the I/O time of a
+//! job is.
+//!
+//! Calls of MPI-IO that return before their data move are left out: a simulation counts the time of the move as theirs, a run
+//! has it in a wait, which may be for other things, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pio_trace::{BlockEvents, Call, Event, Flags, Layer, Op, Trace, TraceError};
+use pio_trace::{BlockEvents, Call, Event, Layer, Op, Trace, TraceError};
 
 use crate::explanation::Explanation;
 
@@ -33,7 +37,7 @@ impl Both {
 pub struct ComparedCall {
     /// The function.
     pub call: Call,
-    /// Whether the program made them; else an upper layer of it did.
+    /// Whether the program or a library of it made them; else a simulated call of these did.
     pub by_program: bool,
     /// How many were predicted, of all processes.
     pub predicted_count: u64,
@@ -46,7 +50,7 @@ pub struct ComparedCall {
 /// One call that every process may have made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    /// The function; the program's own calls only.
+    /// The function; the program's calls only.
     pub call: Call,
     /// Which of a process's calls of this function, from 1.
     pub number: u64,
@@ -59,7 +63,7 @@ pub struct Place {
 /// The calls of one function, in a process's order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InOrder {
-    /// The function; the program's own calls only.
+    /// The function; the program's calls only.
     pub call: Call,
     /// The time of the first call, of the second, and so on: mean of the processes. At most 65,536.
     pub times: Vec<Both>,
@@ -68,15 +72,18 @@ pub struct InOrder {
 /// A run beside its prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// I/O time, mean of the processes.
+    /// The run's I/O time, mean of the processes: in calls that are not compared, too.
+    pub io_time_s: f64,
+    /// Time in the program's calls that are compared, mean of the processes.
     pub io: Both,
     /// By function, the program's first, and each of these largest difference first. Without messages.
     pub calls: Vec<ComparedCall>,
     /// Call by call, that of the program's functions in which the two part most.
     pub in_order: Option<InOrder>,
-    /// I/O time by rank (or process), in order of rank.
+    /// Time in the program's calls that are compared by rank (or process), in order of rank.
     pub ranks: Vec<(u32, Both)>,
-    /// The parts of the time in MPI-IO calls: late ranks, MPI library, files; only where both traces tell them apart.
+    /// The parts of the time in MPI-IO calls: late ranks, MPI library, files; only where both traces tell them apart,
+    /// and no calls are left out.
     pub parts: Option<[Both; 3]>,
     /// The call of the largest difference, among the first 65,536 of each function.
     pub place: Option<Place>,
@@ -96,20 +103,31 @@ impl Comparison {
         correction: f64,
         measured: &Trace,
         found: &Explanation,
+        is_own: IsOwn<'_>,
     ) -> Result<Comparison, TraceError> {
         let foreseen = Explanation::of_trace(predicted, &mut |_| {})?;
         let scale = |explanation: &Explanation| 1e-9 / explanation.process_count.max(1) as f64;
         let scales = (scale(&foreseen) * correction, scale(found));
-        let (mut calls, mut places) = (BTreeMap::new(), Places::default());
-        for (trace, of, scale, side) in
-            [(predicted, &foreseen, scales.0, Side::Predicted), (measured, found, scales.1, Side::Measured)]
-        {
-            count(trace, of, |event, number, is_own| {
+        let (mut calls, mut places, mut any_begun) = (BTreeMap::new(), Places::default(), false);
+        let mut ranks: BTreeMap<u32, Both> = BTreeMap::new();
+        let mut by_flag = |event: &Event| Some(!event.is_physical());
+        let sides: [(_, _, IsOwn<'_>, _, _); 2] = [
+            (predicted, &foreseen, &mut by_flag, scales.0, Side::Predicted),
+            (measured, found, is_own, scales.1, Side::Measured),
+        ];
+        for (trace, of, is_own, scale, side) in sides {
+            let of_rank: BTreeMap<_, _> =
+                (0..).zip(&of.processes).map(|(at, one)| (one.process, one.rank.unwrap_or(at))).collect();
+            any_begun |= count(trace, of, is_own, |event, number, is_own| {
                 let call = calls.entry((event.call, is_own)).or_insert_with(|| none_of(event.call, is_own));
                 let time_s = event.elapsed_ns as f64 * scale;
                 *side.count(call) += 1;
                 *side.time(&mut call.time) += time_s;
                 *side.time(places.of(event, number, is_own)) += time_s;
+                if is_own {
+                    *side.time(ranks.entry(of_rank[&event.process]).or_default()) +=
+                        time_s * of.process_count as f64;
+                }
             })?;
         }
         let mut calls: Vec<_> = calls.into_values().collect();
@@ -120,7 +138,7 @@ impl Comparison {
         let parts = [&foreseen, found].map(|explanation| {
             let split = explanation.mpi_io.total();
             let known = explanation.mpi_io.files_seen && split.unknown_ns == 0 && split.calls > 0;
-            known.then_some([split.late_ns, split.library_ns, split.files_ns])
+            (known && !any_begun).then_some([split.late_ns, split.library_ns, split.files_ns])
         });
         let parts = match parts {
             [Some(foreseen), Some(found)] => Some(std::array::from_fn(|part| Both {
@@ -129,19 +147,26 @@ impl Comparison {
             })),
             _ => None,
         };
-        let ranks = ranks(&foreseen, correction, found);
-        let io_s = |explanation: &Explanation| {
-            explanation.processes.iter().map(|process| process.io_ns).sum::<u64>() as f64
-        };
-        let io = Both { predicted_s: io_s(&foreseen) * scales.0, measured_s: io_s(found) * scales.1 };
+        let own = calls.iter().filter(|call| call.by_program);
+        let io = own.fold(Both::default(), |sum, ComparedCall { time, .. }| Both {
+            predicted_s: sum.predicted_s + time.predicted_s,
+            measured_s: sum.measured_s + time.measured_s,
+        });
+        let ranks = ranks.into_iter().collect();
+        let io_ns: u64 = found.processes.iter().map(|process| process.io_ns).sum();
+        let io_time_s = io_ns as f64 * scale(found);
         let place = places.largest();
         let in_order = calls.first().filter(|call| call.by_program).and_then(|most| {
             let times = places.times.remove(&most.call)?;
             Some(InOrder { call: most.call, times })
         });
-        Ok(Comparison { io, calls, in_order, ranks, parts, place })
+        Ok(Comparison { io_time_s, io, calls, in_order, ranks, parts, place })
     }
 }
+
+/// Says of a trace's events, one after the other, whether a simulation makes the call as one of the program (`true`), or
+/// within one (`false`), or not at all: of a run, what `pio_sim::SimulatedCalls` says.
+pub type IsOwn<'a> = &'a mut dyn FnMut(&Event) -> Option<bool>;
 
 /// What is counted.
 #[derive(Clone, Copy)]
@@ -170,14 +195,18 @@ fn none_of(call: Call, by_program: bool) -> ComparedCall {
     ComparedCall { call, by_program, predicted_count: 0, measured_count: 0, time: Both::default() }
 }
 
-/// Seconds in each function, mean of the processes by which the job is measured: in the calls of the program (`true`), and in
-/// those that an upper layer of it made. Without messages.
+/// Seconds in each function, mean of the processes by which the job is measured: in the calls that a simulation makes as the
+/// program's (`true`), and in those within them. Without messages.
 ///
 /// # Errors
 /// If the trace cannot be read.
-pub fn call_times(trace: &Trace, found: &Explanation) -> Result<BTreeMap<(Call, bool), f64>, TraceError> {
+pub fn call_times(
+    trace: &Trace,
+    found: &Explanation,
+    is_own: IsOwn<'_>,
+) -> Result<BTreeMap<(Call, bool), f64>, TraceError> {
     let mut times: BTreeMap<(Call, bool), u64> = BTreeMap::new();
-    count(trace, found, |event, _, is_own| {
+    count(trace, found, is_own, |event, _, is_own| {
         let time = times.entry((event.call, is_own)).or_default();
         *time = time.saturating_add(event.elapsed_ns);
     })?;
@@ -185,31 +214,39 @@ pub fn call_times(trace: &Trace, found: &Explanation) -> Result<BTreeMap<(Call, 
     Ok(times.into_iter().map(|(call, time_ns)| (call, time_ns as f64 * scale)).collect())
 }
 
-/// The calls of I/O of the processes that the job is measured by, in order of their start; each with its number among those
-/// of its process and function, from 1, and whether the program made it.
+/// The simulated calls of I/O of the processes that the job is measured by, in order of their start; each with its number among
+/// those of its process and function, from 1, and whether it is the program's. Gives whether calls of MPI-IO are left out that
+/// return before their data move.
 fn count(
     trace: &Trace,
     found: &Explanation,
+    is_own: IsOwn<'_>,
     mut each: impl FnMut(&Event, u64, bool),
-) -> Result<(), TraceError> {
+) -> Result<bool, TraceError> {
     let processes: BTreeSet<_> = found.processes.iter().map(|one| one.process).collect();
     let mut numbers: BTreeMap<_, u64> = BTreeMap::new();
-    let mut events = BlockEvents::default();
+    let (mut events, mut any_begun) = (BlockEvents::default(), false);
     for block in 0..trace.blocks().len() {
         trace.read_block(block, &mut events)?;
         let is_io = |event: &Event| {
             !matches!(event.layer(), Layer::Message | Layer::Mark) && event.op() != Op::Communicate
         };
         events.each_in_order(|_, event| {
-            if is_io(event) && processes.contains(&event.process) {
-                let is_own = !event.flags.contains(Flags::PHYSICAL);
+            if let Some(is_own) = is_own(event)
+                && is_io(event)
+                && processes.contains(&event.process)
+            {
+                if event.layer() == Layer::MpiIo && event.call.is_asynchronous() {
+                    any_begun = true;
+                    return;
+                }
                 let number = numbers.entry((event.process, event.call, is_own)).or_default();
                 *number += 1;
                 each(event, *number, is_own);
             }
         });
     }
-    Ok(())
+    Ok(any_begun)
 }
 
 /// Times of the n-th calls of each function.
@@ -239,22 +276,6 @@ impl Places {
         });
         places.max_by(|one, other| one.time.difference_s().abs().total_cmp(&other.time.difference_s().abs()))
     }
-}
-
-/// The I/O time of each rank that both know; of processes without ranks by their order.
-fn ranks(foreseen: &Explanation, correction: f64, found: &Explanation) -> Vec<(u32, Both)> {
-    let times = |explanation: &Explanation| -> BTreeMap<u32, f64> {
-        let numbered = explanation.processes.iter().zip(0..);
-        numbered.map(|(process, at)| (process.rank.unwrap_or(at), process.io_ns as f64 / 1e9)).collect()
-    };
-    let measured = times(found);
-    times(foreseen)
-        .into_iter()
-        .filter_map(|(rank, time_s)| {
-            let measured_s = *measured.get(&rank)?;
-            Some((rank, Both { predicted_s: time_s * correction, measured_s }))
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -297,7 +318,8 @@ mod tests {
         let predicted = trace(&folder.path().join("predicted.pio"), &[&[1, 1, 1], &[1, 1, 1]]);
         let measured = trace(&folder.path().join("measured.pio"), &[&[2, 2, 2], &[2, 10, 2]]);
         let found = Explanation::of_trace(&measured, &mut |_| {}).expect("it is read");
-        let compared = Comparison::of(&predicted, 2.0, &measured, &found).expect("both are read");
+        let compared =
+            Comparison::of(&predicted, 2.0, &measured, &found, &mut |_| Some(true)).expect("both are read");
         assert_eq!(compared.io, Both { predicted_s: 6.0, measured_s: 10.0 });
         let [call] = compared.calls[..] else { panic!("{compared:?}") };
         assert_eq!((call.call, call.by_program), (Call::Write, true));

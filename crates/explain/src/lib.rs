@@ -47,7 +47,7 @@ pub use bandwidth::{Later, Transfer, Transfers};
 pub use call_sites::{CallSiteId, CallSiteStatistics, Moved};
 pub use classes::{ClassTotal, Purpose};
 pub use collectives::{MpiIoTime, NotKnown, TimeSplit, splits, splits_of};
-pub use comparison::{Both, ComparedCall, Comparison, InOrder, Place, call_times};
+pub use comparison::{Both, ComparedCall, Comparison, InOrder, IsOwn, Place, call_times};
 pub use counted::Counted;
 pub use diff::{Diff, DiffFile, DiffFinding, DiffOperation};
 pub use explanation::{

@@ -32,7 +32,7 @@ pub(crate) fn html(predictions: &[Prediction]) -> String {
             figures::in_pairs(&title, "call", &(1..).zip(in_order.times.iter().copied()).collect::<Vec<_>>())
         });
         let ranks: Vec<_> = comparison.ranks.iter().map(|(rank, time)| (u64::from(*rank), *time)).collect();
-        let ranks = figures::in_pairs(&format!("{about}: I/O time by rank"), "rank", &ranks);
+        let ranks = figures::in_pairs(&format!("{about}: time in these calls by rank"), "rank", &ranks);
         format!(
             "<p>{about}: {words}</p>{}{calls}{ranks}",
             table(prediction, comparison).html(),
@@ -43,14 +43,16 @@ pub(crate) fn html(predictions: &[Prediction]) -> String {
 }
 
 fn compared(predictions: &[Prediction]) -> impl Iterator<Item = (&Prediction, &Comparison)> {
-    predictions.iter().filter_map(|prediction| Some((prediction, prediction.beside.as_ref()?)))
+    let beside = predictions.iter().filter_map(|prediction| Some((prediction, prediction.beside.as_ref()?)));
+    // Where all calls were taken as recorded, there is none to compare.
+    beside.filter(|(_, comparison)| !comparison.calls.is_empty())
 }
 
 fn title(prediction: &Prediction) -> String {
     format!("{} on {}", prediction.strategy, prediction.machine)
 }
 
-/// By function: the program's calls, then those of the layers below.
+/// By function: the program's calls, then those within them.
 fn table(prediction: &Prediction, comparison: &Comparison) -> Table {
     let row = |call: &ComparedCall| {
         let ComparedCall { predicted_count, measured_count, time, .. } = call;
@@ -69,7 +71,11 @@ fn table(prediction: &Prediction, comparison: &Comparison) -> Table {
         .then(|| format!(" {} not shown.", units::things(left_out as u64, "function", "functions")));
     Table {
         title: format!("{}: predicted and measured", title(prediction)),
-        note: format!("Times are means of the processes; counts are of all.{}", more.unwrap_or_default()),
+        note: format!(
+            "Times are means of the processes; counts are of all.{} Left out are calls that are taken as recorded, and \
+             those of MPI-IO that return before their data move. Calls that libraries of the program make count as its own.",
+            more.unwrap_or_default()
+        ),
         columns: vec![
             "function",
             "called by",
@@ -90,8 +96,8 @@ fn difference(time: &Both) -> String {
 
 /// Where the two part, and what of it is known.
 fn sentences(comparison: &Comparison) -> Vec<String> {
-    let Comparison { io, calls, ranks, parts, place, .. } = comparison;
-    let (of_run_s, apart_s) = (io.measured_s.max(io.predicted_s), io.difference_s());
+    let Comparison { io_time_s, io, calls, ranks, parts, place, .. } = comparison;
+    let (of_run_s, apart_s) = (io_time_s.max(io.predicted_s), io.difference_s());
     let says = |time: &Both| {
         format!("{} predicted, {} measured", units::time_s(time.predicted_s), units::time_s(time.measured_s))
     };
@@ -153,6 +159,7 @@ mod tests {
         ];
         let place = Place { call: Call::MpiFileWriteAtAll, number: 1, of: 4, time: both(0.2, 0.9) };
         Comparison {
+            io_time_s: 2.2,
             io: both(1.5, 2.2),
             calls: calls.to_vec(),
             in_order: Some(InOrder {
@@ -191,7 +198,7 @@ mod tests {
             "two-phase on here: each MPI_File_write_at_all, mean of the processes, up to 900 ms",
             "<title>call 1: 200 ms predicted</title>",
             "<title>call 4: 300 ms measured</title>",
-            "two-phase on here: I/O time by rank, up to 2.6 s",
+            "two-phase on here: time in these calls by rank, up to 2.6 s",
             "<title>rank 1: 2.6 s measured</title>",
         ] {
             assert!(page.contains(expected), "{expected}: {page}");
@@ -202,6 +209,7 @@ mod tests {
     fn what_agrees_is_not_explained() {
         let calls = vec![call(Call::Write, true, both(1.0, 1.01))];
         let agreeing = Comparison {
+            io_time_s: 1.01,
             io: both(1.0, 1.01),
             calls,
             in_order: None,

@@ -23,7 +23,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pio_layout::View;
-use pio_machine::Duration;
+use pio_machine::{Duration, Machine};
 use pio_plan::{Direction, Hints};
 use pio_trace::{
     Call, Event, FileId, Flags, GivenHints, HandleId, Layer, Op, ProcessorWait, Tables, Target, Trace, ViewId,
@@ -38,25 +38,51 @@ impl Workload {
     /// # Errors
     /// If the trace cannot be read, or has no process.
     pub fn from_trace(trace: &Trace) -> Result<Workload, SimError> {
-        let survey = Survey::of(trace)?;
-        let tables = trace.tables();
-        let ranks = ranks_of(tables);
-        if ranks.is_empty() {
-            return Err(SimError::NoProcess { workload: tables.job.clone() });
-        }
-        let mut reader = Reader::new(tables, &survey, ranks);
+        let mut reader = Reader::of(trace)?;
         for event in trace.events() {
-            let event = event?;
-            // What the program says of itself is no call to be replayed.
-            if event.layer() != Layer::Mark {
-                reader.read(&event);
-            }
+            reader.read(&event?);
         }
         reader.add_rendezvous();
         reader.add_stretches();
         reader.add_unreplayed();
         Ok(reader.without_waits_for_processors())
     }
+}
+
+/// Which calls of a trace a simulation of it makes on a machine.
+pub struct SimulatedCalls<'t> {
+    reader: Reader<'t>,
+    machine: &'t Machine,
+}
+
+impl<'t> SimulatedCalls<'t> {
+    /// Of this trace, on this machine.
+    ///
+    /// # Errors
+    /// If the trace cannot be read, or has no process.
+    pub fn of(trace: &'t Trace, machine: &'t Machine) -> Result<SimulatedCalls<'t>, SimError> {
+        Ok(SimulatedCalls { reader: Reader::of(trace)?, machine })
+    }
+
+    /// Takes the trace's next event. Whether the simulation makes the call itself, as one of the program, whichever library made
+    /// it (`true`), or another call makes it there (`false`); none if neither is so: its time is taken as recorded.
+    pub fn next(&mut self, event: &Event) -> Option<bool> {
+        match self.reader.read(event)? {
+            Taken::Step => Some(true),
+            Taken::Name(naming) => naming.is_known_to(self.machine).then_some(true),
+            Taken::Within => Some(false),
+        }
+    }
+}
+
+/// What a call of a trace becomes.
+enum Taken {
+    /// A step of its rank.
+    Step,
+    /// A step on the machines that say what it takes.
+    Name(Naming),
+    /// A part of a step.
+    Within,
 }
 
 /// Less than this beside the processor time between two calls is no sleep, for which a process gives its processor away,
@@ -187,7 +213,7 @@ struct Reader<'t> {
     tables: &'t Tables,
     /// Whether how processes begin is a part of the trace: a generated one begins with its program.
     starts_recorded: bool,
-    survey: &'t Survey,
+    survey: Survey,
     ranks: BTreeMap<u32, u32>,
     workload: Workload,
     /// A view of the whole file, for accesses that name offsets.
@@ -243,12 +269,18 @@ impl WithoutProcessor {
 }
 
 impl<'t> Reader<'t> {
-    fn new(tables: &'t Tables, survey: &'t Survey, ranks: BTreeMap<u32, u32>) -> Reader<'t> {
+    fn of(trace: &'t Trace) -> Result<Reader<'t>, SimError> {
+        let survey = Survey::of(trace)?;
+        let tables = trace.tables();
+        let ranks = ranks_of(tables);
         let count = ranks.len();
+        if count == 0 {
+            return Err(SimError::NoProcess { workload: tables.job.clone() });
+        }
         let mut views = tables.views.clone();
         let whole = ViewId(views.len() as u32);
         views.push(View::contiguous(0));
-        let (handles, groups) = handles_of(tables, survey, &ranks);
+        let (handles, groups) = handles_of(tables, &survey, &ranks);
         let workload = Workload {
             name: tables.job.clone(),
             files: tables.files.clone(),
@@ -269,7 +301,7 @@ impl<'t> Reader<'t> {
         let (last_end_ns, used_ns) = (vec![0; count], vec![0; count]);
         let (last_mpi, inner, together) = (vec![(0, 0); count], BTreeSet::new(), vec![Vec::new(); count]);
         let starts_recorded = tables.notes.iter().any(|(name, _)| name == "recorder");
-        Reader {
+        Ok(Reader {
             tables,
             starts_recorded,
             survey,
@@ -286,11 +318,15 @@ impl<'t> Reader<'t> {
             moving: [Covered::default(); 2],
             last_mpi,
             inner,
-        }
+        })
     }
 
-    fn read(&mut self, event: &Event) {
-        let Some(rank) = self.ranks.get(&event.process.0).map(|rank| *rank as usize) else { return };
+    fn read(&mut self, event: &Event) -> Option<Taken> {
+        // What the program says of itself is no call to be replayed.
+        if event.layer() == Layer::Mark {
+            return None;
+        }
+        let rank = *self.ranks.get(&event.process.0)? as usize;
         let (until_ns, number) = self.last_mpi[rank];
         let is_caused = event.is_physical() && number != 0 && event.operation == number;
         let is_of_mpi = event.handle.is_some_and(|handle| self.inner.contains(&handle));
@@ -315,15 +351,16 @@ impl<'t> Reader<'t> {
         self.add_move(event, is_inside || is_caused || what.is_some());
         self.without_processor[rank].add(event, is_inside, what.is_some());
         if is_inside {
-            return;
+            return (!is_of_init).then_some(Taken::Within);
         }
         self.used_ns[rank] = self.used_ns[rank].saturating_add(event.think_ns);
         let Some(what) = what else {
-            if !is_within {
-                self.note_name(rank, event);
-                self.leave_out(rank, event);
+            if is_within {
+                return None;
             }
-            return;
+            let naming = self.note_name(rank, event);
+            self.leave_out(rank, event);
+            return naming.map(Taken::Name);
         };
         let gap_ns = event.start_ns.saturating_sub(self.last_end_ns[rank]);
         let used_ns = std::mem::take(&mut self.used_ns[rank]);
@@ -350,6 +387,7 @@ impl<'t> Reader<'t> {
         });
         self.last_end_ns[rank] = self.last_end_ns[rank].max(event.end_ns());
         self.last_noted[rank] = (self.last_end_ns[rank], 0);
+        Some(Taken::Step)
     }
 
     /// Takes note of a read or write. Of libraries above MPI-IO, the calls that they make count.
@@ -388,12 +426,14 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes note of a call that only names a file, and of what the process did since the call before.
-    fn note_name(&mut self, rank: usize, event: &Event) {
-        let (Some(_), Target::Name { file, .. }) = (Naming::of(event.call), event.target) else { return };
+    fn note_name(&mut self, rank: usize, event: &Event) -> Option<Naming> {
+        let (naming, Target::Name { file, .. }) = (Naming::of(event.call)?, event.target) else {
+            return None;
+        };
         let (last_end_ns, last_used_ns) = self.last_noted[rank];
         // One that another thread made at the same time has no place between the others.
         if event.start_ns < last_end_ns {
-            return;
+            return None;
         }
         let gap_ns = event.start_ns - last_end_ns;
         let think_ns = match self.survey.knows_think_times {
@@ -410,6 +450,7 @@ impl<'t> Reader<'t> {
             elapsed: time(event.elapsed_ns),
         });
         self.last_noted[rank] = (event.end_ns(), self.used_ns[rank]);
+        Some(naming)
     }
 
     /// Takes note of a call that is not replayed, nor within one that is.

@@ -33,6 +33,7 @@ pub mod workload;
 pub use advice::Change;
 pub use engine::{Options, Progress, Replace, simulate, simulate_with};
 pub use error::SimError;
+pub use from_trace::SimulatedCalls;
 pub use prediction::{OperationTotal, Prediction, ServerTotal};
 pub use terms::terms;
 pub use workload::Workload;

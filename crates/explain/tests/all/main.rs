@@ -5,6 +5,7 @@ mod accumulate;
 mod alignment;
 mod call_sites;
 mod collectives;
+mod comparison;
 mod costs;
 mod loaders;
 mod marked;

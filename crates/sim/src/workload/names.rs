@@ -38,7 +38,7 @@ impl Naming {
     }
 
     /// Whether a machine says what it takes where its files are.
-    fn is_known_to(self, machine: &Machine) -> bool {
+    pub(crate) fn is_known_to(self, machine: &Machine) -> bool {
         let told = match &machine.storage {
             Storage::Local { .. } => [machine.calls.stat, machine.calls.unlink],
             Storage::Shared(files) => [files.stat, files.unlink],
