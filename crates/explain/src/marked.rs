@@ -26,7 +26,7 @@ const MOST_SITES: usize = 64;
 /// How names of the epochs of loaders begin.
 const OF_LOADERS: &str = "epoch, ";
 /// The name of those that a program marks itself.
-const OWN_EPOCHS: &str = "epoch";
+pub(crate) const OWN_EPOCHS: &str = "epoch";
 /// What names that say a loader's setting end in: their numbers are that.
 const SETTINGS: [&str; 2] = [", batch size", ", workers"];
 
@@ -345,10 +345,11 @@ impl<'a> Marks<'a> {
         if let Some(epoch) = phase.epoch {
             self.loaders.end_within(epoch, phase.name, time_ns);
         }
-        // The wait that brings the end of an epoch ends after it.
+        // The wait that brings the end of an epoch ends after it; others are over, and were not counted yet.
         for inner in others[at..].iter_mut().filter(|_| self.names[phase.name].is_epoch) {
             if inner.epoch.take_if(|epoch| *epoch == phase.name).is_some() {
-                self.loaders.end_within(phase.name, inner.name, end_ns.saturating_sub(inner.start_ns));
+                let within_ns = end_ns.min(inner.end_ns).saturating_sub(inner.start_ns);
+                self.loaders.end_within(phase.name, inner.name, within_ns);
             }
         }
         for (place, other) in others.iter().enumerate().filter(|(_, other)| other.name != phase.name) {

@@ -11,7 +11,7 @@ use pio_trace::{FileId, ProcessId};
 use super::{DataSet, Evaluation, SAVES, Samples, ratio};
 use crate::explanation::{Explanation, FileStatistics, ProcessStatistics};
 use crate::loaders::{Loader, Within};
-use crate::marked::MarkedName;
+use crate::marked::{MarkedName, OWN_EPOCHS};
 
 /// Epochs of loaders that have no name of their own: nothing says which are of one loader.
 const OTHER_LOADERS: &str = "epoch, other loaders";
@@ -106,8 +106,10 @@ impl<'e> Reading<'e> {
 
     /// How it is read.
     pub(super) fn data_set(&self) -> DataSet {
-        // The last wait of an iterator brings its end, no batch.
-        let batches = self.within("batch wait").count.saturating_sub(self.all_epochs()).max(1);
+        // The last wait of a loader's iterator brings its end, no batch. A program's own waits are for batches.
+        let of_loaders = self.names().filter(|name| name.name != OWN_EPOCHS);
+        let ends: u64 = of_loaders.map(|name| name.sum.count).sum();
+        let batches = self.within("batch wait").count.saturating_sub(ends).max(1);
         let files = self.files.len() as u64;
         // Of less than a batch, the benchmark reads nothing.
         let most = (files / self.processes().len().max(1) as u64).max(1);

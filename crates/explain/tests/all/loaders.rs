@@ -158,6 +158,23 @@ fn without_the_settings_of_loaders_batches_are_counted() {
     assert!(training.left_out.is_empty(), "{training:?}");
 }
 
+/// Its waits are for batches alone: none brings an end.
+#[test]
+fn a_program_that_marks_its_own_waits_has_as_many_batches() {
+    for (batch, step_ms) in [(16, 40), (4, 10)] {
+        let mut program = Program::new(16);
+        for epoch in 0..2 {
+            let from_ms = program.now_ms;
+            program.batches(MAIN, 0..16, batch, step_ms);
+            program.phase("epoch", epoch, from_ms, program.now_ms);
+            program.now_ms += 1;
+        }
+        let set = program.training().set;
+        assert_eq!((set.files, set.batch), (16, batch as u64));
+        assert!((set.computation_s - step_ms as f64 / 1e3).abs() < 1e-9, "{set:?}");
+    }
+}
+
 #[test]
 fn evaluations_have_the_epochs_after_which_they_are_done() {
     let mut program = Program::new(23);
