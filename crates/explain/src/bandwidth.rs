@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use pio_trace::{Flags, Layer, Op};
 
 use crate::tally::Seen;
+use crate::totals::direction;
 
 /// Bytes that calls moved, and the time in which they did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,11 +127,7 @@ impl Begun {
                 self.waits = None;
             }
         }
-        let writes = match event.op() {
-            Op::Read => false,
-            Op::Write => true,
-            _ => return None,
-        };
+        let writes = direction(event)?;
         if event.is_physical() {
             return if is_at_files { self.moved(event, writes) } else { None };
         }

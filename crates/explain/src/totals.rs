@@ -705,7 +705,7 @@ fn position(event: &Seen<'_>) -> Option<(Option<ViewId>, u64)> {
 }
 
 /// Whether a read or write is a write; none of all else.
-fn direction(event: &Seen<'_>) -> Option<bool> {
+pub(crate) fn direction(event: &Seen<'_>) -> Option<bool> {
     match event.op() {
         Op::Read => Some(false),
         Op::Write => Some(true),
