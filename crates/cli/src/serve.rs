@@ -14,7 +14,7 @@ use pio_report::units::{bytes, things};
 use pio_store::StoreError;
 use pio_store::auth::Token;
 use pio_store::config::{self, Server};
-use pio_store::disk::{Allowance, Disks};
+use pio_store::disk::{Allowance, Disks, Loss};
 use pio_store::private;
 use pio_store::serve::{self, Running, Settings};
 use pio_store::stand_in;
@@ -86,17 +86,16 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let address = listeners.last().map(|listener| listener.address().to_owned()).unwrap_or_default();
         let known = Server { address: address.clone() };
         let folders = folders(&arguments, index);
-        match Disks::open(&folders, index, servers, allowance.clone()) {
-            Ok(disks) => {
-                if disks.1.instance == 1 && config::noted(&description, index)?.is_some() {
-                    say(format_args!(
-                        "server {index} of {servers} was started before, and has empty folders now: what it had of files is lost"
-                    ));
+        let started = config::noted(&description, index)?.is_some();
+        match Disks::open(&folders, index, servers, allowance.clone(), started) {
+            Ok((disks, past)) => {
+                if let Some(loss) = past.loss {
+                    say(format_args!("server {index} of {servers} was started before, and {}", said(loss)));
                 }
-                made_private += disks.0.made_private();
+                made_private += disks.made_private();
                 let settings =
                     Settings { index, servers, folders, token: token.clone(), limits: Limits::DEFAULT };
-                running.push(serve::start_on(disks, settings, listeners));
+                running.push(serve::start_on((disks, past), settings, listeners));
                 say(format_args!("server {index} of {servers} at {address}"));
             }
             // Nothing is wrong with the folder.
@@ -136,6 +135,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     }
     running.into_iter().for_each(Running::wait);
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What people read.
+fn said(loss: Loss) -> &'static str {
+    match loss {
+        Loss::All => "has empty folders now: what it had of files is lost",
+        Loss::Names => "has no names.redb now: the files whose names it kept are lost",
+        Loss::LatestNames => {
+            "has parts of files that its names.redb, a copy, does not know of: the names of the latest files are lost"
+        }
+    }
 }
 
 /// Clients and parts of files take descriptors: as many as the system lets this process have, not as few as programs get that may not

@@ -15,14 +15,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Subcommand};
+use pio_protocol::Failure;
 use pio_report::Table;
 use pio_report::units::bytes;
+use pio_store::StoreError;
 use pio_store::client::{Options, Stat, Store};
 use pio_store::config::StoreDescription;
 
 use crate::flags::JsonFlag;
 use crate::json;
-use crate::output::note;
+use crate::output::{note, warning};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -132,6 +134,10 @@ fn list(store: &Store, prefixes: &[String], long: bool, JsonFlag { json }: JsonF
     let with_size = |path: String| match long.then(|| store.stat(&path)).transpose() {
         // It was removed since its name was read.
         Err(error) if unfinished::is_missing(&error) => Ok(None),
+        Err(error @ StoreError::Failed { failure: Failure::Damaged { .. }, .. }) => {
+            warning!("{error}");
+            Ok(Some((None, path)))
+        }
         stat => Ok(Some((stat?.map(|stat| stat.size), path))),
     };
     let found = found.into_iter().filter_map(|path| with_size(path).transpose());
@@ -141,7 +147,9 @@ fn list(store: &Store, prefixes: &[String], long: bool, JsonFlag { json }: JsonF
     }
     let mut text = String::new();
     for (size, path) in found {
-        if let Some(size) = size {
+        if long {
+            // Of what is damaged, nobody knows.
+            let size = size.map_or_else(|| "?".to_owned(), |size| size.to_string());
             text.push_str(&format!("{size:>15} "));
         }
         text.push_str(&format!("{path}\n"));

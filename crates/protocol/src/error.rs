@@ -67,6 +67,11 @@ pub enum Failure {
         /// Which block of 64 KiB of the server's part of the file.
         block: u64,
     },
+    /// What the server had of the file went with its folder: its data, or its record.
+    #[error(
+        "what this server had of the file is lost: its folder was emptied, or another one was put in its place"
+    )]
+    FolderLost,
     /// An operation older than one that was answered already.
     #[error("an operation that is over")]
     Stale,

@@ -38,4 +38,4 @@ pub use reply::{Answer, FileRecord, Holder, MOST_BLOCKS, MOST_NAMES, Reply, Repl
 pub use request::{Body, FileId, FileRef, Name, Register, Request, Selection, ViewRef};
 
 /// The version of the protocol: both sides must have the same.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;

@@ -115,6 +115,7 @@ impl Placement {
             view: view.clone(),
             positions: positions.start.min(end)..end,
             steps: 0,
+            most_steps: u64::MAX,
         }
     }
 
@@ -198,9 +199,15 @@ pub struct SlotStrips {
     view: View,
     positions: Range<u64>,
     steps: u64,
+    most_steps: u64,
 }
 
 impl SlotStrips {
+    /// The same, up to the strip that is looked at after `most_steps` others: what a walk may cost.
+    pub fn within(self, most_steps: u64) -> SlotStrips {
+        SlotStrips { most_steps, ..self }
+    }
+
     /// Strips looked at so far, of this slot or another: what the walk has cost.
     pub fn steps(&self) -> u64 {
         self.steps
@@ -223,7 +230,7 @@ impl Iterator for SlotStrips {
     type Item = StripShare;
 
     fn next(&mut self) -> Option<StripShare> {
-        while !self.positions.is_empty() {
+        while !self.positions.is_empty() && self.steps <= self.most_steps {
             self.steps += 1;
             let offset = self.view.offset_of(self.positions.start)?;
             if self.striping.server_of(offset) == self.slot {
@@ -359,5 +366,8 @@ mod tests {
         let mut strips = placement.strips_of(0, &view(8, 4, 16), 0..4000);
         assert_eq!(strips.next(), None);
         assert_eq!(strips.steps(), 1000);
+        // Nobody walks for years.
+        let mut strips = placement.strips_of(0, &view(8, 4, 16), 0..1 << 48).within(500);
+        assert_eq!((strips.next(), strips.steps()), (None, 501));
     }
 }

@@ -133,6 +133,8 @@ pub enum Answer {
         more: bool,
         /// Each with its bytes. Of one that does not say where it belongs, the placement is one that has this server.
         parts: Vec<(FileRef, u64)>,
+        /// Of files with a lower [count](FileId::count), names that the server kept may be lost; 0 if none are.
+        lost_below: u64,
     },
 }
 
@@ -216,8 +218,9 @@ impl Reply {
                 put(out, blocks.len() as u64);
                 blocks.iter().for_each(|block| put(out, *block));
             }
-            Ok(Answer::Parts { more, parts }) => {
+            Ok(Answer::Parts { more, parts, lost_below }) => {
                 out.push(u8::from(*more));
+                put(out, *lost_below);
                 put(out, parts.len() as u64);
                 for (file, bytes) in parts {
                     file.encode(out);
@@ -291,14 +294,14 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<ReplyBody, ProtocolError> 
             Answer::Damage { checked, damaged, blocks }
         }
         12 => {
-            let more = input.flag()?;
+            let (more, lost_below) = (input.flag()?, input.number("a file's count")?);
             // A file is six numbers, its bytes one.
             let count = count(input, MOST_NAMES as usize, 7)?;
             let mut parts = Vec::with_capacity(count);
             for _ in 0..count {
                 parts.push((FileRef::decode(input)?, input.number("bytes")?));
             }
-            Answer::Parts { more, parts }
+            Answer::Parts { more, parts, lost_below }
         }
         _ => return Err(ProtocolError::Malformed { expected: "a kind of reply from 0 to 12" }),
     }))
@@ -335,6 +338,7 @@ fn encode_failure(failure: Failure, out: &mut Vec<u8>) {
         Failure::Damaged { block } => (7, block),
         Failure::Stale => (8, 0),
         Failure::Full => (9, 0),
+        Failure::FolderLost => (10, 0),
     };
     out.push(kind);
     put(out, value);
@@ -361,7 +365,8 @@ fn decode_failure(input: &mut Input) -> Result<Failure, ProtocolError> {
         (7, block) => Failure::Damaged { block },
         (8, 0) => Failure::Stale,
         (9, 0) => Failure::Full,
-        _ => return Err(ProtocolError::Malformed { expected: "a kind of failure from 0 to 9" }),
+        (10, 0) => Failure::FolderLost,
+        _ => return Err(ProtocolError::Malformed { expected: "a kind of failure from 0 to 10" }),
     })
 }
 
@@ -388,6 +393,7 @@ mod tests {
             Ok(Answer::Parts {
                 more: false,
                 parts: vec![(FileRef { id: FileId::new(1, 9), placement }, 1 << 33)],
+                lost_below: 1 << 47,
             }),
             Err(Failure::Os(28)),
             Err(Failure::NotFound),
@@ -400,6 +406,7 @@ mod tests {
             Err(Failure::Damaged { block: 3 }),
             Err(Failure::Stale),
             Err(Failure::Full),
+            Err(Failure::FolderLost),
         ]
     }
 

@@ -56,7 +56,9 @@ impl FileId {
         (self.0 >> 48) as u32
     }
 
-    fn count(self) -> u64 {
+    /// A number that grows with each file whose record one server keeps, and says when the file was made by that server's clock: 2¹⁶
+    /// times the seconds since 1970, or more if there were more files.
+    pub fn count(self) -> u64 {
         self.0 & ((1 << 48) - 1)
     }
 

@@ -119,7 +119,9 @@ impl StoreError {
                 Failure::NotLocked => Errno::NOLCK,
                 Failure::Limit => Errno::NOBUFS,
                 Failure::Full => Errno::NOSPC,
-                Failure::UnknownView | Failure::Damaged { .. } | Failure::Stale => Errno::IO,
+                Failure::UnknownView | Failure::Damaged { .. } | Failure::FolderLost | Failure::Stale => {
+                    Errno::IO
+                }
             },
         };
         errno.raw_os_error()

@@ -65,7 +65,7 @@ impl std::fmt::Debug for Running {
 /// # Errors
 /// If its folders cannot be used.
 pub fn start(settings: Settings, listeners: Vec<Box<dyn Listener>>) -> Result<Running, StoreError> {
-    let disks = Disks::open(&settings.folders, settings.index, settings.servers, None)?;
+    let disks = Disks::open(&settings.folders, settings.index, settings.servers, None, false)?;
     Ok(start_on(disks, settings, listeners))
 }
 
@@ -530,7 +530,7 @@ mod tests {
             token: Token::load_or_create(&folder.join("token")).unwrap(),
             limits: Limits::DEFAULT,
         };
-        let disks = Disks::open(&settings.folders, 0, 1, None).unwrap();
+        let disks = Disks::open(&settings.folders, 0, 1, None, false).unwrap();
         Shared::new(disks, settings)
     }
 

@@ -22,13 +22,17 @@ Examples:
   pioscope store check run/mesh.nc
 
 Without files named, it also finds what belongs to no file: parts whose removal was cut short, and what copies that
-were killed left behind. --repair removes these, and nothing else: damaged files stay as they are.")]
+were killed left behind. --repair removes these, and nothing else: damaged files stay as they are, and so do parts whose
+file's name may have been kept by a server that lost its folder, unless --remove-lost is given, too.")]
 pub(super) struct Arguments {
     /// Files of the store [default: all]
     paths: Vec<String>,
     /// Remove what belongs to no file; nobody may be renaming files meanwhile
     #[arg(long, conflicts_with = "paths")]
     repair: bool,
+    /// Also remove what is left of files whose names a server lost with its folder
+    #[arg(long, requires = "repair")]
+    remove_lost: bool,
 }
 
 /// What was found in all files.
@@ -42,6 +46,8 @@ struct Found {
     unchecked_files: u64,
     /// Servers that refuse: they could not be started.
     refusing: BTreeSet<u32>,
+    /// Parts that are left of files whose names a server lost.
+    nameless_parts: u64,
 }
 
 /// Says what is damaged, one line a block; an exit code that is not 0 if anything is.
@@ -63,9 +69,10 @@ pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
     drop(progress);
     // Without the names that a server keeps, its files would look as if they had none.
     if arguments.paths.is_empty() && found.refusing.is_empty() {
-        find_leftovers(store, &paths, arguments.repair)?;
+        found.nameless_parts = find_leftovers(store, &paths, arguments)?;
     }
-    let Found { files, damaged_files, blocks, damaged_blocks, unchecked_files, refusing } = found;
+    let Found { files, damaged_files, blocks, damaged_blocks, unchecked_files, refusing, nameless_parts } =
+        found;
     let all = format!("{}, {}", things(files, "file", "files"), things(blocks, "block", "blocks"));
     let damaged = things(damaged_blocks, "block", "blocks");
     if !refusing.is_empty() {
@@ -75,13 +82,17 @@ pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<ExitCode> {
         ))?;
         return Ok(ExitCode::FAILURE);
     }
+    let nameless = match nameless_parts {
+        0 => String::new(),
+        parts => format!("; of files whose names are lost: {}", things(parts, "part", "parts")),
+    };
     if damaged_files == 0 {
-        crate::print(&format!("{all}: all checksums match\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        crate::print(&format!("{all}: all checksums match{nameless}\n"))?;
+    } else {
+        let files = things(damaged_files, "file", "files");
+        crate::print(&format!("{all}: damaged: {files}, {damaged}{nameless}\n"))?;
     }
-    let files = things(damaged_files, "file", "files");
-    crate::print(&format!("{all}: damaged: {files}, {damaged}\n"))?;
-    Ok(ExitCode::FAILURE)
+    Ok(if damaged_files + nameless_parts == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The paths of all files; without those of servers that refuse.
@@ -108,8 +119,10 @@ impl Found {
     }
 }
 
-/// Says what belongs to no file, a line each, and removes it if it is to be repaired.
-fn find_leftovers(store: &Store, paths: &[String], repair: bool) -> Result<()> {
+/// Says what belongs to no file, a line each, and removes it if it is to be repaired. Says how many parts are left of files whose
+/// names may be lost.
+fn find_leftovers(store: &Store, paths: &[String], arguments: &Arguments) -> Result<u64> {
+    let &Arguments { repair, remove_lost, .. } = arguments;
     let copies = unfinished::abandoned(store, paths)?;
     for path in &copies {
         let done = if repair { ": removed" } else { "" };
@@ -119,19 +132,35 @@ fn find_leftovers(store: &Store, paths: &[String], repair: bool) -> Result<()> {
         }
     }
     let parts = store.unreferenced()?;
+    let (mut left, mut nameless) = (copies.len() as u64, 0);
     for part in &parts {
-        if repair {
+        let Unreferenced { server, file, bytes, name_lost_by } = part;
+        let removed = repair && (name_lost_by.is_none() || remove_lost);
+        if removed {
             store.remove_unreferenced(part)?;
         }
-        let Unreferenced { server, file, bytes } = part;
-        let done = if repair { ": removed" } else { "" };
+        let why = match name_lost_by {
+            None => "belongs to no file".to_owned(),
+            Some(other) => {
+                format!("of a file whose name may be one that server {other} lost with its folder")
+            }
+        };
+        if !removed {
+            *if name_lost_by.is_none() { &mut left } else { &mut nameless } += 1;
+        }
+        let done = if removed { ": removed" } else { "" };
         let id = file.id.0;
-        crate::print(&format!("server {server}: part {id:016x}, {bytes} B, belongs to no file{done}\n"))?;
+        crate::print(&format!("server {server}: part {id:016x}, {bytes} B, {why}{done}\n"))?;
     }
-    if !repair && copies.len() + parts.len() > 0 {
+    if !repair && left > 0 {
         crate::print("`pioscope store check --repair` removes what belongs to no file\n")?;
     }
-    Ok(())
+    if nameless > 0 {
+        crate::print(
+            "if that folder cannot be brought back, `pioscope store check --repair --remove-lost` removes what is left of its files\n",
+        )?;
+    }
+    Ok(nameless)
 }
 
 fn is_gone(error: &anyhow::Error) -> bool {
@@ -139,62 +168,79 @@ fn is_gone(error: &anyhow::Error) -> bool {
 }
 
 fn check(store: &Store, path: &str, found: &mut Found) -> Result<()> {
-    let checked = store.stat(path).and_then(|stat| Ok((store.check(path)?, stat)));
+    let checked = store.check(path);
     found.files += u64::from(!checked.as_ref().is_err_and(unfinished::is_missing));
-    let (parts, stat) = match checked {
-        Ok(checked) => checked,
-        // So damaged that the server cannot even tell which blocks there are.
-        Err(StoreError::Failed { path, server, failure: failure @ Failure::Damaged { .. } }) => {
+    let parts = match checked {
+        // Its record went with a server's folder.
+        Err(StoreError::Failed { path, server, failure: failure @ Failure::FolderLost }) => {
             found.damaged_files += 1;
-            found.damaged_blocks += 1;
             return crate::print(&format!("{path}: server {server}: {failure}\n"));
         }
         Err(StoreError::Refused { server, reason, .. }) => {
             found.unchecked_files += 1;
             return found.refused(server, &reason);
         }
-        Err(error) => return Err(error.into()),
+        checked => checked?,
     };
-    found.blocks += parts.iter().map(|part| part.blocks).sum::<u64>();
-    found.damaged_blocks += parts.iter().map(|part| part.damaged).sum::<u64>();
-    found.damaged_files +=
-        u64::from(!stat.servers_without.is_empty() || parts.iter().any(|part| part.damaged > 0));
-    for server in &stat.servers_without {
-        crate::print(&format!(
-            "{path}: server {server} has nothing of it: what belongs there is lost, or was never written\n"
-        ))?;
+    // Its size is known if no server finds that its part is cut.
+    let stat = match store.stat(path) {
+        Err(StoreError::Failed { failure: Failure::Damaged { .. }, .. }) => None,
+        stat => Some(stat?),
+    };
+    let without = stat.as_ref().map_or(&[][..], |stat| &stat.servers_without);
+    let mut is_damaged = false;
+    for (server, part) in &parts {
+        let text = match part {
+            Ok(_) if without.contains(server) => {
+                is_damaged = true;
+                format!(
+                    "{path}: server {server} has nothing of it: what belongs there is lost, or was never written\n"
+                )
+            }
+            // The file ends before the first byte that would be there.
+            Err(Failure::FolderLost) if !without.contains(server) => continue,
+            Ok(part) => {
+                found.blocks += part.blocks;
+                found.damaged_blocks += part.damaged;
+                is_damaged |= part.damaged > 0;
+                said(path, *server, stat.as_ref(), part)
+            }
+            Err(failure) => {
+                found.damaged_blocks += u64::from(*failure != Failure::FolderLost);
+                is_damaged = true;
+                format!("{path}: server {server}: {failure}\n")
+            }
+        };
+        crate::print(&text)?;
     }
-    for part in &parts {
-        crate::print(&said(&stat, part))?;
-    }
+    found.damaged_files += u64::from(is_damaged);
     Ok(())
 }
 
 /// A line a damaged block.
-fn said(stat: &Stat, part: &Checked) -> String {
-    let Stat { path, placement, size, .. } = stat;
-    let Checked { server, damaged, first, .. } = part;
+fn said(path: &str, server: u32, stat: Option<&Stat>, part: &Checked) -> String {
+    let Checked { damaged, first, .. } = part;
     let mut text = String::new();
     for block in first {
-        text.push_str(&format!("{path}: server {server}: block {block} is damaged"));
-        let slot = placement.slot_of_server(*server);
-        let offset = |in_part: u64| slot.and_then(|slot| placement.striping().file_offset(slot, in_part));
-        let (start, end) = (block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES);
-        if let (Some(start), Some(last)) = (offset(start), offset(end - 1)) {
-            let last = last.min(size.saturating_sub(1)).max(start);
-            // Strips of other servers lie between those of a block.
-            let some = if placement.striping().unit < BLOCK_BYTES && placement.striping().factor > 1 {
-                "some of "
-            } else {
-                ""
-            };
-            text.push_str(&format!(": {some}bytes {start} to {last} of the file"));
-        }
-        text.push('\n');
+        let place = stat.and_then(|stat| place(stat, server, *block)).unwrap_or_default();
+        text.push_str(&format!("{path}: server {server}: block {block} is damaged{place}\n"));
     }
     let more = damaged - first.len() as u64;
     if more > 0 {
         text.push_str(&format!("{path}: server {server}: and {more} blocks more\n"));
     }
     text
+}
+
+/// Which bytes of the file a block of a server has, as words.
+fn place(stat: &Stat, server: u32, block: u64) -> Option<String> {
+    let Stat { placement, size, .. } = stat;
+    let striping = placement.striping();
+    let slot = placement.slot_of_server(server)?;
+    let start = striping.file_offset(slot, block * BLOCK_BYTES)?;
+    let last = striping.file_offset(slot, (block + 1) * BLOCK_BYTES - 1)?;
+    let last = last.min(size.saturating_sub(1)).max(start);
+    // Strips of other servers lie between those of a block.
+    let some = if striping.unit < BLOCK_BYTES && striping.factor > 1 { "some of " } else { "" };
+    Some(format!(": {some}bytes {start} to {last} of the file"))
 }

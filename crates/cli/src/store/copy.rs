@@ -205,12 +205,13 @@ fn into(store: &Store, origin: &mut dyn Origin, path: &str, striping: StripingHi
         }
     }
     let (unfinished, file, _lock) = unfinished::create(store, path, striping)?;
+    let id = file.file().id;
     let copied = copy(origin, |offset, chunk| Ok(file.write_at(offset, chunk)?))
         .and_then(|()| Ok(file.close()?))
         .and_then(|()| Ok(store.rename(&unfinished, path)?));
     if copied.is_err() {
         // As far as it is possible: the first error is the one to tell.
-        let _ = store.remove(&unfinished);
+        let _ = unfinished::drop_name(store, &unfinished, id);
     }
     copied
 }

@@ -7,9 +7,9 @@ use clap::Args;
 use pio_protocol::Failure;
 use pio_report::units::things;
 use pio_store::StoreError;
-use pio_store::client::Store;
+use pio_store::client::{Mode, Store, StripingHints};
 
-use super::inside;
+use super::{inside, unfinished};
 use crate::output;
 use crate::progress::Progress;
 
@@ -88,7 +88,15 @@ fn all(store: &Store, folder: &str, inside: &[String]) -> Result<()> {
 
 /// Removes a file; false if there is none.
 fn removed(store: &Store, path: &str) -> Result<bool> {
-    match store.remove(path) {
+    let removed = || match unfinished::target(path) {
+        None => store.remove(path),
+        Some(_) => match store.open(path, Mode::default(), StripingHints::default()) {
+            // The name alone is left.
+            Err(error) if unfinished::is_missing(&error) => store.remove(path),
+            file => unfinished::drop_name(store, path, file?.file().id),
+        },
+    };
+    match removed() {
         Ok(()) => Ok(true),
         Err(StoreError::Failed { failure: Failure::NotFound, .. }) => Ok(false),
         Err(error) => Err(error.into()),

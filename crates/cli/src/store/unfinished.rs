@@ -7,6 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use pio_protocol::FileId;
 use pio_store::StoreError;
 use pio_store::auth::random;
 use pio_store::client::{Lock, Mode, Store, StoreFile, StripingHints};
@@ -65,15 +66,22 @@ pub(super) fn abandoned(store: &Store, names: &[String]) -> Result<Vec<String>> 
 /// Removes an unfinished copy, unless somebody works on it.
 pub(super) fn remove(store: &Store, name: &str) -> Result<()> {
     let Some((file, lock)) = lock_abandoned(store, name)? else { return Ok(()) };
-    // One that was killed while it took its path has both: the file is complete.
-    let complete = target(name).and_then(|path| store.stat(path).ok());
-    match complete.is_some_and(|found| found.file == file.file().id) {
-        true => store.unlink(name)?,
-        false => store.remove(name)?,
-    }
+    drop_name(store, name, file.file().id)?;
     // Nobody looks for the lock of a file that is gone.
     let _ = file.unlock(lock);
     Ok(())
+}
+
+/// Takes its name from an unfinished copy, and with it the data; but one that was stopped while it took its path has both names: that
+/// file is complete.
+pub(super) fn drop_name(store: &Store, name: &str, file: FileId) -> Result<(), StoreError> {
+    let path = target(name).map(|path| store.open(path, Mode::default(), StripingHints::default()));
+    match path {
+        Some(Ok(found)) if found.file().id == file => store.unlink(name),
+        // Who cannot be asked may have it.
+        Some(Err(error)) if !is_missing(&error) => Err(error),
+        _ => store.remove(name),
+    }
 }
 
 /// Opens and locks an unfinished copy; `None` if it is gone, or somebody works on it.

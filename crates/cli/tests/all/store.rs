@@ -276,7 +276,7 @@ fn what_belongs_to_no_file_is_found_and_removed() {
     assert_eq!(scene.store(&["check", "--repair", "kept"]).code, Some(2));
 }
 
-/// What a server had of files that lost its folder reads as zeros: nobody may take that for sound.
+/// What a server had of files that lost its folder does not read as zeros: nobody may take that for sound.
 #[test]
 fn what_a_server_lost_with_its_folder_is_named() {
     let mut scene = Scene::new();
@@ -295,12 +295,74 @@ fn what_a_server_lost_with_its_folder_is_named() {
     scene.servers.start_again();
     let check = scene.store(&["check"]);
     assert_eq!(check.code, Some(1), "{}", check.out);
-    let said =
-        format!("f: server {lost} has nothing of it: what belongs there is lost, or was never written\n");
+    let said = format!("f: server {lost}: what this server had of the file is lost: ");
     assert!(check.out.starts_with(&said) && check.out.contains("damaged: 1 file, 0 blocks"), "{}", check.out);
-    let copied = scene.store(&["cp", "pioscope:f", "again"]).succeeds();
-    assert!(copied.err.contains(&format!("server {lost} has nothing of it")), "{}", copied.err);
+    let copied = scene.store(&["cp", "pioscope:f", "again"]);
+    assert!(copied.code == Some(1) && copied.err.contains(&said), "{}", copied.err);
     assert_eq!(scene.store(&["cp", "pioscope:small", "again"]).succeeds().err, "");
+    let file = store.open("f", Mode::default(), StripingHints::default()).unwrap();
+    let found = file.read_at(0, &mut [0; 10_000]).unwrap_err();
+    assert!(found.to_string().starts_with(&said), "{found}");
+    file.write_at(0, &data(600_000)).unwrap();
+    file.sync().unwrap();
+    assert_eq!(scene.store(&["check"]).code, Some(0));
+    // What was made since was never lost.
+    let file = store.open("holes", Mode { create: true, exclusive: true }, StripingHints::default()).unwrap();
+    file.write_at(10_000, b"x").unwrap();
+    let mut read = [1; 10_001];
+    assert_eq!(file.read_at(0, &mut read).unwrap(), 10_001);
+    assert!(read[..10_000] == [0; 10_000]);
+}
+
+/// The folder of a server's names may be one that was not mounted: what other servers have of those files is kept until somebody says
+/// that it is to go.
+#[test]
+fn parts_of_files_whose_names_are_lost_are_kept() {
+    let mut scene = Scene::new();
+    let store = Store::connect(&scene.place.join("store/store.toml")).unwrap();
+    let make = |path: &str| {
+        let file =
+            store.open(path, Mode { create: true, exclusive: true }, StripingHints::default()).unwrap();
+        file.write_at(0, &data(600_000)).unwrap();
+        file.sync().unwrap();
+        store.stat(path).unwrap()
+    };
+    let file = make("f");
+    let owner = file.placement.server_of_slot(0);
+    let folder = scene.place.join(&format!("store/server-{owner}"));
+    scene.servers.kill();
+    fs::rename(&folder, scene.place.join("away")).unwrap();
+    scene.servers.start_again();
+    let repaired = scene.store(&["check", "--repair"]);
+    assert_eq!(repaired.code, Some(1), "{}", repaired.out);
+    let why = format!("of a file whose name may be one that server {owner} lost with its folder\n");
+    assert_eq!(repaired.out.matches(&why).count(), 2, "{}", repaired.out);
+    assert!(repaired.out.contains("; of files whose names are lost: 2 parts\n"), "{}", repaired.out);
+    // The folder is there again, and with it the file.
+    scene.servers.kill();
+    fs::remove_dir_all(&folder).unwrap();
+    fs::rename(scene.place.join("away"), &folder).unwrap();
+    scene.servers.start_again();
+    scene.store(&["cp", "pioscope:f", "again"]).succeeds();
+    assert!(fs::read(scene.place.join("again")).unwrap() == data(600_000));
+
+    // A copy of the names that is older than a file.
+    let names = folder.join("names.redb");
+    scene.servers.kill();
+    fs::copy(&names, scene.place.join("names")).unwrap();
+    scene.servers.start_again();
+    let later = (0..).map(|number| format!("later-{number}"));
+    let path = later.map(|path| (make(&path), path)).find(|(stat, _)| stat.file.home() == owner).unwrap().1;
+    scene.servers.kill();
+    fs::copy(scene.place.join("names"), &names).unwrap();
+    scene.servers.start_again();
+    assert!(scene.store(&["stat", &path]).err.contains("no such file"));
+    let repaired = scene.store(&["check", "--repair"]);
+    assert!(repaired.code == Some(1) && repaired.out.contains(": 3 parts\n"), "{}", repaired.out);
+    assert_eq!(repaired.out.matches(&why).count(), 3, "{}", repaired.out);
+    let removed = scene.store(&["check", "--repair", "--remove-lost"]).succeeds();
+    assert_eq!(removed.out.matches(": removed\n").count(), 3, "{}", removed.out);
+    assert_eq!(scene.store(&["check"]).code, Some(0));
 }
 
 /// A copy that was killed while it took its path has two: who removes the one must not remove the file.
@@ -309,12 +371,11 @@ fn a_copy_that_has_its_path_already_is_complete() {
     let scene = Scene::new();
     fs::write(scene.place.join("f"), data(100_000)).unwrap();
     let store = Store::connect(&scene.place.join("store/store.toml")).unwrap();
-    for repairs in [true, false] {
+    let left = "f.0123abcd.part";
+    for verb in [&["check", "--repair"][..], &["cp", "f", "pioscope:f"], &["rm", left]] {
         scene.store(&["cp", "f", "pioscope:f"]).succeeds();
-        let left = "f.0123abcd.part";
         store.link(left, store.stat("f").unwrap().file).unwrap();
         assert_eq!(scene.store(&["ls"]).succeeds().out, format!("f\n{left}\n"));
-        let verb = if repairs { &["check", "--repair"][..] } else { &["cp", "f", "pioscope:f"] };
         scene.store(verb).succeeds();
         assert_eq!(scene.store(&["ls"]).succeeds().out, "f\n");
         scene.store(&["cp", "pioscope:f", "again"]).succeeds();

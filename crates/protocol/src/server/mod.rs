@@ -425,15 +425,18 @@ impl Server {
     }
 
     /// Bytes of an access that are this server's, if they are not too many, nor too far apart.
-    fn measure(&self, mut strips: SlotStrips) -> Result<u64, Failure> {
+    fn measure(&self, strips: SlotStrips) -> Result<u64, Failure> {
+        let most_steps = u64::from(self.limits.strips);
+        let mut strips = strips.within(most_steps);
         let mut bytes = 0_u64;
-        while let Some(strip) = strips.next() {
+        for strip in strips.by_ref() {
             bytes += strip.positions.end - strip.positions.start;
-            if bytes > u64::from(self.limits.data_bytes) || strips.steps() > u64::from(self.limits.strips) {
-                return Err(Failure::Limit);
+            if bytes > u64::from(self.limits.data_bytes) {
+                break;
             }
         }
-        Ok(bytes)
+        let is_too_much = bytes > u64::from(self.limits.data_bytes) || strips.steps() > most_steps;
+        if is_too_much { Err(Failure::Limit) } else { Ok(bytes) }
     }
 }
 

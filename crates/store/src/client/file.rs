@@ -76,7 +76,7 @@ impl StoreFile {
     /// written reads as zero; memory for what lies behind the end stays as it was.
     ///
     /// # Errors
-    /// If a server cannot read or finds its data damaged, or is not there.
+    /// If a server cannot read, finds its data damaged or lost what it had of the file with its folder, or is not there.
     pub fn read(&self, view: &View, positions: Range<u64>, sink: &mut dyn Sink) -> Result<u64, StoreError> {
         self.read_named(Naming::View, view, positions, sink)
     }
@@ -98,9 +98,20 @@ impl StoreFile {
             return Ok(positions.end - positions.start);
         }
         // A part that ends early may be a hole or the end of the file: only all parts together tell.
-        let (len, holes) = holes(missing, view, &positions, self.size()?);
+        let stat = self.stat()?;
+        let (len, holes) = holes(missing, view, &positions, stat.size);
+        let mut holes = holes.peekable();
+        if holes.peek().is_some() {
+            self.check_holes(&stat)?;
+        }
         holes.for_each(|hole| sink.zero(hole));
         Ok(len)
+    }
+
+    /// A server that has nothing of the file may have lost it: then that is no hole.
+    fn check_holes(&self, stat: &Stat) -> Result<(), StoreError> {
+        let calls = stat.servers_without.iter().map(|server| (*server, Body::Check { file: self.file }));
+        self.store.call_all(&self.path, calls.collect()).map(drop)
     }
 
     /// Writes `data` at byte `offset`.

@@ -209,12 +209,15 @@ impl ServerLink {
         let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         let data_len = connection.receive(&mut self.head)?;
         let reply = Reply::decode(&self.head)?;
-        if data_len > 0 {
-            let chunk = self.session.chunk(reply.number);
-            let fits = matches!(reply.body, Ok(Answer::Data { bytes, .. }) if bytes == data_len as u64);
-            if let (true, Some(chunk), Payload::In(sink)) = (fits, chunk, &mut *payload) {
-                receive_chunk(&mut **connection, chunk, data_len as u64, *sink)?;
-            }
+        let data_bytes = if let Ok(Answer::Data { bytes, .. }) = reply.body { bytes } else { 0 };
+        if data_bytes != data_len as u64 {
+            let wrong = format!("{data_len} bytes of data: expected the {data_bytes} of the answer");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, wrong));
+        }
+        if data_len > 0
+            && let (Some(chunk), Payload::In(sink)) = (self.session.chunk(reply.number), &mut *payload)
+        {
+            receive_chunk(&mut **connection, chunk, data_bytes, *sink)?;
         }
         match self.session.hear(reply) {
             Heard::Nothing => Ok(None),

@@ -15,5 +15,5 @@ mod watch;
 pub use file::{Lock, StoreFile};
 pub use memory::{Layed, Sink, Source};
 pub use options::{Options, Unanswered};
-pub use store::{Checked, Mode, Stat, Store, StripingHints, Unreferenced};
+pub use store::{Checked, Mode, PartChecked, Stat, Store, StripingHints, Unreferenced};
 pub use watch::{Moved, Watch};

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pio_protocol::{
-    Answer, Body, ClientId, Failure, FileId, FileRecord, FileRef, Name, PATH_BYTES, Placement, Usage,
-    owner_of,
+    Answer, Body, ClientId, Failure, FileId, FileRecord, FileRef, Name, PATH_BYTES, Placement, ReplyBody,
+    Usage, owner_of,
 };
 
 use super::file::StoreFile;
@@ -57,8 +57,6 @@ pub struct Stat {
 /// What a check of one server's part of a file found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// Which server.
-    pub server: u32,
     /// How many blocks were compared with their checksums.
     pub blocks: u64,
     /// How many of them are damaged.
@@ -67,7 +65,10 @@ pub struct Checked {
     pub first: Vec<u64>,
 }
 
-/// A part that belongs to no file.
+/// A server, and what a check of its part found, or why there could be none.
+pub type PartChecked = (u32, Result<Checked, Failure>);
+
+/// A part of a file that has no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreferenced {
     /// Which server has it.
@@ -76,6 +77,8 @@ pub struct Unreferenced {
     pub file: FileRef,
     /// Its bytes.
     pub bytes: u64,
+    /// A server that may have kept the file's name, and lost its names; none if no server did.
+    pub name_lost_by: Option<u32>,
 }
 
 /// A store.
@@ -302,38 +305,41 @@ impl Store {
             .collect()
     }
 
-    /// Compares a file with its checksums, on each of its servers.
+    /// Compares a file with its checksums, on each of its servers; a server whose part is so damaged that it cannot say which blocks
+    /// are says why.
     ///
     /// # Errors
     /// If there is no such file, or a server is not there.
-    pub fn check(&self, path: &str) -> Result<Vec<Checked>, StoreError> {
+    pub fn check(&self, path: &str) -> Result<Vec<PartChecked>, StoreError> {
         let name = self.name(path)?;
         let file = self.file(&name)?;
         let servers = file.placement.servers_with_a_part();
         let calls = servers.iter().map(|server| (*server, Body::Check { file })).collect();
-        let answers = self.call_all(name.as_str(), calls)?;
-        servers
+        self.ask_all(calls)?
             .into_iter()
-            .zip(answers)
             .map(|(server, answer)| match answer {
-                Answer::Damage { checked, damaged, blocks } => {
-                    Ok(Checked { server, blocks: checked, damaged, first: blocks })
+                Ok(Answer::Damage { checked, damaged, blocks }) => {
+                    Ok((server, Ok(Checked { blocks: checked, damaged, first: blocks })))
                 }
-                _ => Err(StoreError::Confused { server }),
+                Err(failure @ (Failure::Damaged { .. } | Failure::FolderLost)) => Ok((server, Err(failure))),
+                Err(failure) => Err(StoreError::Failed { path: name.as_str().into(), server, failure }),
+                Ok(_) => Err(StoreError::Confused { server }),
             })
             .collect()
     }
 
     /// Parts that servers keep of files that have no name any more: of those whose removal was cut short, or that somebody
-    /// wrote to who had them open while they were removed.
+    /// wrote to who had them open while they were removed; or whose name a server lost.
     ///
     /// # Errors
     /// If a server is not there.
     pub fn unreferenced(&self) -> Result<Vec<Unreferenced>, StoreError> {
         // The parts first: a file has its name before it has any.
         let mut found = Vec::new();
+        let mut losses = Vec::new();
         for server in 0..self.servers() {
-            self.parts(server, |file, bytes| found.push(Unreferenced { server, file, bytes }))?;
+            let part = |(file, bytes)| Unreferenced { server, file, bytes, name_lost_by: None };
+            losses.push(self.parts(server, |one| found.push(part(one)))?);
         }
         // A name that moves from one server to another may be missed by one look at all of them.
         for _ in 0..2 {
@@ -342,6 +348,11 @@ impl Store {
             }
             let named: BTreeSet<FileId> = self.list("")?.into_iter().map(|(_, file)| file).collect();
             found.retain(|part| !named.contains(&part.file.id));
+        }
+        for part in &mut found {
+            let count = part.file.id.count();
+            part.name_lost_by =
+                (0..).zip(&losses).find(|(_, below)| count < **below).map(|(server, _)| server);
         }
         Ok(found)
     }
@@ -359,19 +370,20 @@ impl Store {
         Ok(())
     }
 
-    fn parts(&self, server: u32, mut found: impl FnMut(FileRef, u64)) -> Result<(), StoreError> {
+    /// Finds the parts that a server has, each with its bytes; says below which count files' names may have been lost with it.
+    fn parts(&self, server: u32, mut found: impl FnMut((FileRef, u64))) -> Result<u64, StoreError> {
         let mut from = FileId(0);
         loop {
-            let Answer::Parts { more, parts } =
+            let Answer::Parts { more, parts, lost_below } =
                 self.call("", server, Body::Parts { from, most: u32::MAX })?
             else {
                 return Err(StoreError::Confused { server });
             };
             let next = parts.last().and_then(|(file, _)| file.id.0.checked_add(1));
-            parts.into_iter().for_each(|(file, bytes)| found(file, bytes));
+            parts.into_iter().for_each(&mut found);
             match next {
                 Some(next) if more => from = FileId(next),
-                _ => return Ok(()),
+                _ => return Ok(lost_below),
             }
         }
     }
@@ -384,6 +396,13 @@ impl Store {
 
     /// Asks servers (each once, ascending), all before any answer is waited for.
     pub(super) fn call_all(&self, path: &str, calls: Vec<(u32, Body)>) -> Result<Vec<Answer>, StoreError> {
+        let failed = |server, failure| StoreError::Failed { path: path.into(), server, failure };
+        let answers = self.ask_all(calls)?.into_iter();
+        answers.map(|(server, answer)| answer.map_err(|failure| failed(server, failure))).collect()
+    }
+
+    /// The same, with what servers say no with.
+    fn ask_all(&self, calls: Vec<(u32, Body)>) -> Result<Vec<(u32, ReplyBody)>, StoreError> {
         let servers: Vec<u32> = calls.iter().map(|(server, _)| *server).collect();
         let mut links = self.links(&servers)?;
         for (link, (_, body)) in links.links.iter_mut().zip(calls) {
@@ -391,14 +410,9 @@ impl Store {
         }
         let mut answers = Vec::with_capacity(servers.len());
         for link in &mut links.links {
-            answers.push(link.answer(&mut Payload::None)?.body.map_err(|failure| (link.server(), failure)));
+            answers.push((link.server(), link.answer(&mut Payload::None)?.body));
         }
-        answers
-            .into_iter()
-            .map(|answer| {
-                answer.map_err(|(server, failure)| StoreError::Failed { path: path.into(), server, failure })
-            })
-            .collect()
+        Ok(answers)
     }
 
     /// The ways to servers, ascending, for this operation alone.
@@ -466,7 +480,11 @@ impl Store {
 
     /// Removes the parts of a file that has no name any more, then its record.
     fn drop_data(&self, path: &str, id: FileId) -> Result<(), StoreError> {
-        let file = self.describe(path, id)?;
+        let file = match self.describe(path, id) {
+            // Where its parts are is not known any more.
+            Err(StoreError::Failed { failure: Failure::FolderLost, .. }) => return Ok(()),
+            described => described?,
+        };
         let servers = file.placement.servers_with_a_part();
         let calls = servers.into_iter().map(|server| (server, Body::RemovePart { file })).collect();
         self.call_all(path, calls)?;

@@ -17,6 +17,7 @@ mod sums;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +34,7 @@ use crate::summed::Summed;
 pub use allowance::Allowance;
 use allowance::Reserved;
 use files::{Trouble, parts_of};
-pub use names::{Names, Owner, Past, Unopened};
+pub use names::{Loss, Losses, Names, Owner, Past, Traces, Unopened};
 use part::{Part, Paths};
 
 /// Parts that are kept open, at most.
@@ -68,7 +69,7 @@ pub struct Buffers {
 
 impl Disks {
     /// Opens (or makes) what server `index` of `servers` keeps in `folders`; names and records are in the first. Its parts take
-    /// no more room than `allowance` says.
+    /// no more room than `allowance` says. If it was `started` before, and there is nothing now, that is a [`Loss`].
     ///
     /// # Errors
     /// If they cannot be read or written, are in use, or belong to another server.
@@ -77,6 +78,7 @@ impl Disks {
         index: u32,
         servers: u32,
         allowance: Option<Arc<Allowance>>,
+        started: bool,
     ) -> Result<(Disks, Past), StoreError> {
         let wrong = |path: &Path, what: String| StoreError::Config { path: path.to_owned(), what };
         let Some(first) = folders.first() else {
@@ -101,7 +103,8 @@ impl Disks {
         }
         let path = first.join(DATABASE);
         let owner = Owner { index, servers, folders: folders.len() as u32 };
-        let (names, past) = Names::open(&path, owner, boot).map_err(|error| match error {
+        let traces = traces(folders, index, started).map_err(|error| wrong(first, error.to_string()))?;
+        let (names, past) = Names::open(&path, owner, boot, traces).map_err(|error| match error {
             Unopened::Database(error) => wrong(&path, error.to_string()),
             Unopened::OtherServer(what) => StoreError::OtherServer { path: first.clone(), what },
         })?;
@@ -202,6 +205,9 @@ impl Disks {
             Task::Check { file } => {
                 let (checked, mut blocks) = match self.find(file)? {
                     Some(part) => part.check()?,
+                    None if file.id.count() < self.names.losses().parts_below => {
+                        return Err(Trouble(Failure::FolderLost));
+                    }
                     None => (0, Vec::new()),
                 };
                 let damaged = blocks.len() as u64;
@@ -292,7 +298,8 @@ impl Disks {
             let placement = paths.placement().unwrap_or(self.everywhere);
             Ok((FileRef { id, placement }, paths.len()?))
         });
-        Ok(Answer::Parts { more, parts: parts.collect::<Result<_, Trouble>>()? })
+        let lost_below = self.names.losses().names_below;
+        Ok(Answer::Parts { more, parts: parts.collect::<Result<_, Trouble>>()?, lost_below })
     }
 
     /// The part of a file, if there is one.
@@ -342,6 +349,21 @@ impl Disks {
     }
 }
 
+/// What the parts in a server's folders say of what its database should know.
+fn traces(folders: &[PathBuf], index: u32, started: bool) -> io::Result<Traces> {
+    let mut traces = Traces { started, ..Traces::default() };
+    for folder in folders {
+        for entry in fs::read_dir(parts_of(folder))? {
+            let Some(file) = Paths::file(&entry?.file_name()) else { continue };
+            traces.parts = true;
+            if file.home() == index {
+                traces.latest = traces.latest.max(file.count());
+            }
+        }
+    }
+    Ok(traces)
+}
+
 /// Parts that a server keeps open where as many as `servers` may be in its process: half of its descriptors are for them, the others
 /// for clients.
 fn most_open(servers: u32) -> usize {
@@ -366,7 +388,7 @@ mod tests {
     #[test]
     fn a_part_is_only_used_as_what_it_is() {
         let folder = tempfile::tempdir().unwrap();
-        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1, None).unwrap();
+        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1, None, false).unwrap();
         let file = |unit| FileRef { id: FileId(1), placement: Placement::new(unit, 1, 0, 1).unwrap() };
         disks.make(&file(4096)).ok().unwrap().set_len(100).ok().unwrap();
         let wrong = Failure::Invalid(Expected::Placement);
@@ -382,7 +404,7 @@ mod tests {
     #[test]
     fn who_syncs_a_part_that_is_being_removed_finds_all_of_it_or_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1, None).unwrap();
+        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1, None, false).unwrap();
         let placement = Placement::new(1 << 16, 1, 0, 1).unwrap();
         let file = FileRef { id: FileId(1), placement };
         let stop = AtomicBool::new(false);

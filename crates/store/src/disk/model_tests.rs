@@ -146,6 +146,54 @@ fn after_a_power_loss_a_torn_block_is_no_damage_and_a_sealed_part_is_checked() {
     assert_eq!(found, Err(Failure::Damaged { block: 1 }));
 }
 
+/// Holes and the end of a sealed part are zeros: whatever else is there came from somewhere else.
+#[test]
+fn bytes_that_nobody_wrote_are_a_damage() {
+    let sealed = || {
+        let folder = tempfile::tempdir().unwrap();
+        let part = open(folder.path(), BOOT, true).unwrap();
+        write(&part, &View::contiguous(0), &[1; 100]);
+        part.sync(|| ()).ok().unwrap();
+        write(&part, &View::contiguous(4 * BLOCK_BYTES), &[1; 100]);
+        part.sync(|| ()).ok().unwrap();
+        folder
+    };
+    let ends = [100, 2 * BLOCK_BYTES + 7, 4 * BLOCK_BYTES + 100, 5 * BLOCK_BYTES, 9 * BLOCK_BYTES + 1];
+    for at in ends {
+        let folder = sealed();
+        let data = std::fs::OpenOptions::new().write(true).open(folder.path().join("0000000000000001.data"));
+        std::os::unix::fs::FileExt::write_all_at(&data.unwrap(), &[1], at).unwrap();
+        let part = open(folder.path(), BOOT, false).unwrap();
+        let block = at / BLOCK_BYTES;
+        assert_eq!(part.check().ok().unwrap().1, [block], "{at}");
+        assert_eq!(
+            read(&part, &View::contiguous(block * BLOCK_BYTES), 200),
+            Err(Failure::Damaged { block }),
+            "{at}"
+        );
+    }
+    let folder = sealed();
+    let part = open(folder.path(), BOOT, false).unwrap();
+    assert_eq!(part.check().ok().unwrap(), (5, vec![]));
+}
+
+/// The server was killed when it had forgotten the checksums of what it was to cut off, and had not cut it yet.
+#[test]
+fn a_cut_that_was_stopped_is_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let part = open(folder.path(), BOOT, true).unwrap();
+    write(&part, &View::contiguous(0), &vec![1; 4 * BLOCK_BYTES as usize]);
+    part.sync(|| ()).ok().unwrap();
+    let data = folder.path().join("0000000000000001.data");
+    let bytes = std::fs::read(&data).unwrap();
+    part.set_len(BLOCK_BYTES).ok().unwrap();
+    std::fs::write(&data, bytes).unwrap();
+    drop(part);
+    let part = open(folder.path(), BOOT, false).unwrap();
+    assert_eq!(part.check().ok().unwrap().1, [0_u64; 0]);
+    assert_eq!(read(&part, &View::contiguous(3 * BLOCK_BYTES), 10), Ok(vec![1; 10]));
+}
+
 #[test]
 fn checksums_that_are_gone_are_a_damage() {
     let folder = tempfile::tempdir().unwrap();

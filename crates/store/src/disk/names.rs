@@ -39,6 +39,9 @@ const INSTANCE: &str = "instance";
 const NEXT_FILE: &str = "next file";
 const IDENTITY: &str = "index and servers";
 const FOLDERS: &str = "folders";
+/// Names, and parts, of files with lower counts may have been lost.
+const NAMES_LOST: &str = "names lost";
+const PARTS_LOST: &str = "parts lost";
 
 /// Bytes that the database may keep in memory.
 const CACHE_BYTES: usize = 16 << 20;
@@ -51,6 +54,7 @@ pub struct Names {
     path: PathBuf,
     index: u32,
     reserve: Reserve,
+    losses: Losses,
     /// Closed after an error, as the database is then of no more use, and opened again when it is needed.
     database: Mutex<Option<Database>>,
 }
@@ -62,6 +66,28 @@ pub struct Past {
     pub epoch: u64,
     /// Counts the starts.
     pub instance: u64,
+    /// What was found to be lost at this start.
+    pub loss: Option<Loss>,
+}
+
+/// What a server finds to be lost when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// Names and parts: it was started before, and has nothing.
+    All,
+    /// Names: it has parts, and no database.
+    Names,
+    /// The names of the latest files: it has parts of files that its database, a copy, does not know of.
+    LatestNames,
+}
+
+/// What a server lost with its folder: files whose [count](FileId::count) is lower may have had it. 0 if it lost nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Names and records.
+    pub names_below: u64,
+    /// Parts: such a file that has none here may have had one.
+    pub parts_below: u64,
 }
 
 /// What a database is of.
@@ -73,6 +99,17 @@ pub struct Owner {
     pub servers: u32,
     /// In how many folders it has parts of files: which part is in which folder goes by that.
     pub folders: u32,
+}
+
+/// What speaks for a loss, when a database is opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traces {
+    /// Whether the server was started before.
+    pub started: bool,
+    /// Whether it has parts of files.
+    pub parts: bool,
+    /// The highest [count](FileId::count) of a file that it made and has a part of.
+    pub latest: u64,
 }
 
 /// Why a database is not open.
@@ -95,12 +132,12 @@ impl Names {
     ///
     /// # Errors
     /// If it cannot be read or written, is in use, or belongs to another server.
-    pub fn open(path: &Path, owner: Owner, boot: u128) -> Result<(Names, Past), Unopened> {
+    pub fn open(path: &Path, owner: Owner, boot: u128, traces: Traces) -> Result<(Names, Past), Unopened> {
         let index = owner.index;
         let reserve = Reserve::new(path.with_extension("reserve"));
         let start = || {
             let database = open(path)?;
-            guarded(|| begin(&database, owner, boot)).map(|past| (database, past))
+            guarded(|| begin(&database, owner, boot, traces)).map(|past| (database, past))
         };
         let (database, past) = match start() {
             Err(redb::Error::Io(error)) if error.kind() == ErrorKind::StorageFull && reserve.release() => {
@@ -110,7 +147,14 @@ impl Names {
         };
         let past = past.map_err(Unopened::OtherServer)?;
         reserve.keep();
-        Ok((Names { path: path.to_owned(), index, reserve, database: Mutex::new(Some(database)) }, past))
+        let losses = guarded(|| losses(&database)).map_err(Unopened::Database)?;
+        let database = Mutex::new(Some(database));
+        Ok((Names { path: path.to_owned(), index, reserve, losses, database }, past))
+    }
+
+    /// What was lost before the database was made.
+    pub fn losses(&self) -> Losses {
+        self.losses
     }
 
     /// Notes that data not yet synced may have been lost; says the new epoch.
@@ -204,7 +248,10 @@ impl Names {
     fn describe(&self, file: FileId) -> ReplyBody {
         self.with(|database| {
             let files = database.begin_read()?.open_table(FILES)?;
-            let Some(bytes) = files.get(file.0)? else { return Ok(Err(Failure::NotFound)) };
+            let Some(bytes) = files.get(file.0)? else {
+                let is_lost = file.count() < self.losses.names_below;
+                return Ok(Err(if is_lost { Failure::FolderLost } else { Failure::NotFound }));
+            };
             Ok(Record::decode(bytes.value()).map(|record| {
                 Answer::Record(FileRecord { placement: record.placement, pointer: record.pointer })
             }))
@@ -302,12 +349,17 @@ fn guarded<T>(job: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::E
 }
 
 /// Makes the tables, and notes the start; or says what the database is of, if it is another server's.
-fn begin(database: &Database, owner: Owner, boot: u128) -> Result<Result<Past, String>, redb::Error> {
+fn begin(
+    database: &Database,
+    owner: Owner,
+    boot: u128,
+    traces: Traces,
+) -> Result<Result<Past, String>, redb::Error> {
     let Owner { index, servers, folders } = owner;
     let transaction = database.begin_write()?;
     transaction.open_table(NAMES)?;
     transaction.open_table(FILES)?;
-    let now = now();
+    let now = now().as_secs();
     transaction
         .open_table(ANSWERS)?
         .retain(|_, (_, second, _)| second.saturating_add(KEEP_ANSWERS.as_secs()) >= now)?;
@@ -337,15 +389,34 @@ fn begin(database: &Database, owner: Owner, boot: u128) -> Result<Result<Past, S
         false => count(&transaction, EPOCH)?,
     };
     let instance = count(&transaction, INSTANCE)?;
-    // Whoever lost the database and starts with a new one still has parts of the files of the old one: no new file gets a
-    // number that was used. Nobody makes 65,536 files a second.
-    let mut server = transaction.open_table(SERVER)?;
-    if server.get(NEXT_FILE)?.is_none() {
-        server.insert(NEXT_FILE, u128::from(now << 16))?;
-    }
-    drop(server);
+    let loss = note_loss(&transaction, traces)?;
     transaction.commit()?;
-    Ok(Ok(Past { epoch, instance }))
+    Ok(Ok(Past { epoch, instance, loss }))
+}
+
+/// Finds what is lost: with the start that finds it, or a later one would not know. No file that is made from now on has a number that
+/// was used: there still are parts of those files.
+fn note_loss(transaction: &WriteTransaction, traces: Traces) -> Result<Option<Loss>, redb::Error> {
+    let Traces { started, parts, latest } = traces;
+    let mut server = transaction.open_table(SERVER)?;
+    let last = server.get(NEXT_FILE)?.map(|value| value.value() as u64);
+    let loss = match last {
+        Some(last) => (latest > last).then_some(Loss::LatestNames),
+        None if parts => Some(Loss::Names),
+        None => started.then_some(Loss::All),
+    };
+    if last.is_some() && loss.is_none() {
+        return Ok(None);
+    }
+    let next = u128::from(first_count().max(latest));
+    server.insert(NEXT_FILE, next)?;
+    if loss.is_some() {
+        server.insert(NAMES_LOST, next + 1)?;
+    }
+    if loss == Some(Loss::All) {
+        server.insert(PARTS_LOST, next + 1)?;
+    }
+    Ok(loss)
 }
 
 fn count(transaction: &WriteTransaction, what: &str) -> Result<u64, redb::Error> {
@@ -353,6 +424,25 @@ fn count(transaction: &WriteTransaction, what: &str) -> Result<u64, redb::Error>
     let next = server.get(what)?.map_or(0, |value| value.value()) + 1;
     server.insert(what, next)?;
     Ok(next as u64)
+}
+
+/// The lowest [count](FileId::count) of files that are made from now on, if nobody makes 65,536 in a second.
+fn first_count() -> u64 {
+    ((now().as_micros() << 16) / 1_000_000) as u64
+}
+
+fn next_file(transaction: &WriteTransaction) -> Result<u64, redb::Error> {
+    let mut server = transaction.open_table(SERVER)?;
+    let last = server.get(NEXT_FILE)?.map_or(0, |value| value.value());
+    let next = (last + 1).max(u128::from(first_count()));
+    server.insert(NEXT_FILE, next)?;
+    Ok(next as u64)
+}
+
+fn losses(database: &Database) -> Result<Losses, redb::Error> {
+    let server = database.begin_read()?.open_table(SERVER)?;
+    let below = |what| Ok::<_, redb::Error>(server.get(what)?.map_or(0, |value| value.value() as u64));
+    Ok(Losses { names_below: below(NAMES_LOST)?, parts_below: below(PARTS_LOST)? })
 }
 
 fn create(
@@ -369,7 +459,7 @@ fn create(
             false => Ok(Answer::File { file: Some(file), new: false }),
         });
     }
-    let file = FileId::new(index, count(transaction, NEXT_FILE)?);
+    let file = FileId::new(index, next_file(transaction)?);
     names.insert(name.as_str(), file.0)?;
     let record = Record { placement: *placement, pointer: 0, end: 0 };
     transaction.open_table(FILES)?.insert(file.0, &record.encode()[..])?;
@@ -416,12 +506,12 @@ fn last_answer(
 fn remember(transaction: &WriteTransaction, work: &Work, body: &ReplyBody) -> Result<(), redb::Error> {
     let mut bytes = Vec::new();
     Reply { number: work.number, body: body.clone() }.encode(&mut bytes);
-    transaction.open_table(ANSWERS)?.insert(work.client.0, (work.number, now(), &bytes[..]))?;
+    transaction.open_table(ANSWERS)?.insert(work.client.0, (work.number, now().as_secs(), &bytes[..]))?;
     Ok(())
 }
 
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// What the database failed with, as the client is told.

@@ -216,6 +216,8 @@ impl Part {
                     }
                 }
             }
+            // It may have been stopped while it cut the part: the checksums go first.
+            dirty.insert(blocks..self.len()?.div_ceil(BLOCK_BYTES));
         } else {
             // Some of it may have reached the disk and some not: nothing is known of any block.
             dirty.insert(0..blocks.max(self.len()?.div_ceil(BLOCK_BYTES)));
@@ -515,9 +517,9 @@ impl Part {
     }
 
     fn sync_alone(&self) -> Result<(), Trouble> {
-        let mut state = self.write_state();
+        self.seal()?;
+        let state = self.write_state();
         let (new, open) = (state.new, state.open);
-        self.seal(&mut state)?;
         self.mappings.unmap();
         drop(state);
         // Others may write meanwhile: their blocks are open again, and so stays the part.
@@ -538,21 +540,24 @@ impl Part {
         Ok(())
     }
 
-    fn seal(&self, state: &mut State) -> Result<(), Trouble> {
-        let len = self.len()?;
-        let dirty: Vec<Range<u64>> = state.dirty.iter().collect();
+    /// Sums the blocks that were written. After a power loss that is all of a part, for which nobody is to wait: between batches,
+    /// others read and write.
+    fn seal(&self) -> Result<(), Trouble> {
         let mut batch = Vec::new();
-        for range in dirty {
-            for blocks in batches(range) {
-                let known = state.known_entries(&blocks);
-                let entries = known.map_or_else(|| self.entries_of(&blocks, len, &mut batch), Ok)?;
-                sums::write_entries(&self.sums, blocks.start, &entries)?;
-                state.dirty.remove(blocks.clone());
-                state.verified.insert(blocks);
-            }
+        let mut done = 0;
+        loop {
+            let mut state = self.write_state();
+            let Some(dirty) = state.dirty.from(done) else { return Ok(()) };
+            let Some(blocks) = batches(dirty).next() else { return Ok(()) };
+            let len = self.len()?;
+            let known = state.known_entries(&blocks);
+            let entries = known.map_or_else(|| self.entries_of(&blocks, len, &mut batch), Ok)?;
+            sums::write_entries(&self.sums, blocks.start, &entries)?;
+            state.forget_sums(blocks.clone());
+            state.dirty.remove(blocks.clone());
+            done = blocks.end;
+            state.verified.insert(blocks);
         }
-        state.sums.clear();
-        Ok(())
     }
 
     /// The checksums that blocks have now.
@@ -591,36 +596,47 @@ impl Part {
     /// Those of the blocks that do not have their checksum.
     fn damaged(&self, blocks: &Range<u64>) -> Result<Vec<u64>, Trouble> {
         let entries = sums::read_entries(&self.sums, blocks.start, (blocks.end - blocks.start) as usize)?;
-        if !entries.iter().any(|entry| matches!(entry, Entry::Sealed { .. })) {
+        let span = blocks.start * BLOCK_BYTES..blocks.end * BLOCK_BYTES;
+        let is_written = |entry: &Entry| matches!(entry, Entry::Sealed { .. });
+        if entries.iter().all(|entry| *entry == Entry::Open)
+            || !entries.iter().any(is_written) && holes(&self.data, &span)? == span.end - span.start
+        {
             return Ok(Vec::new());
         }
-        let mut bytes = vec![0; ((blocks.end - blocks.start) * BLOCK_BYTES) as usize];
-        let there = read_up_to(&self.data, &mut bytes, blocks.start * BLOCK_BYTES)?;
-        let sound = |entry: &Entry, at: usize| match *entry {
-            Entry::Unwritten | Entry::Open => true,
-            Entry::Sealed { checksum, bytes: covered } => {
-                let covered = covered as usize;
-                covered <= BLOCK_BYTES as usize
-                    && at + covered <= there
-                    && crc32fast::hash(&bytes[at..at + covered]) == checksum
-            }
+        let mut bytes = vec![0; (span.end - span.start) as usize];
+        let there = read_up_to(&self.data, &mut bytes, span.start)?;
+        let sound = |entry: &Entry, at: usize| {
+            let block = &bytes[at..at + BLOCK_BYTES as usize];
+            let (sum_is_right, covered) = match *entry {
+                Entry::Open => return true,
+                Entry::Unwritten => (true, 0),
+                Entry::Sealed { checksum, bytes: covered } => {
+                    let covered = covered as usize;
+                    let is_there = covered <= block.len() && at + covered <= there;
+                    (is_there && crc32fast::hash(&block[..covered]) == checksum, covered.min(block.len()))
+                }
+            };
+            // What was never written is zeros: other bytes were put there by somebody else.
+            sum_is_right && block[covered..].iter().all(|byte| *byte == 0)
         };
         let places = (0..).step_by(BLOCK_BYTES as usize);
         let judged = entries.iter().zip(places).zip(blocks.start..);
         Ok(judged.filter(|((entry, at), _)| !sound(entry, *at)).map(|(_, block)| block).collect())
     }
 
-    /// Compares all sealed blocks with their checksums; says how many there are and which are damaged.
+    /// Compares all blocks with their checksums; says how many there are and which are damaged.
     pub(super) fn check(&self) -> Result<(u64, Vec<u64>), Trouble> {
-        let mut state = self.write_state();
-        let blocks = sums::count(&self.sums)?;
+        let blocks = sums::count(&self.sums)?.max(self.len()?.div_ceil(BLOCK_BYTES));
         let mut damaged = Vec::new();
         for batch in batches(0..blocks) {
-            damaged.extend(self.damaged(&batch)?);
+            // Between batches others read and write.
+            let mut state = self.write_state();
+            for block in self.damaged(&batch)? {
+                // Nobody is given what is known to be damaged, though it was sound when it was read before.
+                state.verified.remove(block..block + 1);
+                damaged.push(block);
+            }
         }
-        // Nobody is given what is known to be damaged, though it was sound when it was read before.
-        damaged.iter().for_each(|block| state.verified.remove(*block..block + 1));
-        drop(state);
         Ok((blocks, damaged))
     }
 

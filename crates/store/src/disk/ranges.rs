@@ -19,6 +19,15 @@ impl Ranges {
         self.ranges.iter().map(|(start, end)| *start..*end)
     }
 
+    /// The first of the set's ranges behind `start`, or what is behind it of one that begins before.
+    pub(super) fn from(&self, start: u64) -> Option<Range<u64>> {
+        let (_, end) = self.ranges.range(..=start).next_back().unwrap_or((&0, &0));
+        if *end > start {
+            return Some(start..*end);
+        }
+        self.ranges.range(start..).next().map(|(start, end)| *start..*end)
+    }
+
     pub(super) fn insert(&mut self, mut range: Range<u64>) {
         if range.is_empty() {
             return;

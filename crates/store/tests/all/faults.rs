@@ -207,7 +207,7 @@ fn a_client_that_dies_in_the_middle_of_a_write_changes_nothing_else() {
     assert_eq!(out, SECRET.repeat(100));
     again.write_at(3, b"written").unwrap();
     again.sync().unwrap();
-    assert_eq!(other.check("secret").unwrap()[0].damaged, 0);
+    assert_eq!(other.check("secret").unwrap()[0].1.as_ref().unwrap().damaged, 0);
 }
 
 /// Acknowledgements wait for the next message if one is coming; data of a message that was refused are none.
