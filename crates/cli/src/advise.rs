@@ -261,7 +261,7 @@ fn measure(
     print_table(tried_table(&case.title(), rows, &case.notes()))?;
     crate::print(&runner.commands())?;
     crate::print(&case.strips)?;
-    let Some((best, best_s)) = trials::best(&trials, &belief) else {
+    let Some((best, place, best_s)) = trials::best(&trials, &belief) else {
         let has_run = trials[1..].iter().any(|trial| !trial.runs.is_empty());
         let why = match trials::problems(&trials[1..]) {
             _ if has_run => WAS_NOT_MEASURED.to_owned(),
@@ -273,7 +273,8 @@ fn measure(
     let Some(advice) = &best.advice else { bail!("the program as it is cannot be advice") };
     let before_s = trials[0].median_s().unwrap_or_default();
     let saved = outcome::saved(best_s, before_s);
-    crate::print(&format!("Keep {advice}: measured to save {saved} of the I/O time.\n"))?;
+    let chance = if belief.is_surely_less(place, 0) { "" } else { "; by so few runs, it may be chance" };
+    crate::print(&format!("Keep {advice}: measured to save {saved} of the I/O time{chance}.\n"))?;
     let source = format!("Measured on this machine: {}", trials::comment(best, &trials[0]));
     let predicted = Predicted { advice: advice.clone(), time: best.predicted.clone() };
     let comments = [source, predicted_comment(&predicted, &case)];

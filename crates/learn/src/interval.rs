@@ -89,8 +89,8 @@ impl History {
     /// Only pairs of the same crowding count, for where ranks share processors the model is off in another way; and only
     /// those of the same library, for an MPI's own has costs of its own, or of the same program: of that, the run that was recorded
     /// may be all that is known. Those of another strategy count for half, and those of other numbers of ranks the less, the further
-    /// they are (half for twice as many). A run of the same program counts for four. Runs of another program count as one together,
-    /// however often it was run: they repeat one error.
+    /// they are (half for twice as many). A run of the same program counts for four. Runs of one program under one strategy count as one
+    /// together, however often it was run, as they repeat one error; but not those of the very case.
     pub fn interval(&self, predicted_s: f64, case: &Case<'_>) -> Interval {
         let is_like = |pair: &&Pair| {
             let is_near = is_own(&pair.strategy) == is_own(case.strategy) || pair.program == case.program;
@@ -121,9 +121,12 @@ fn weigh(pairs: &[&Pair], case: &Case<'_>) -> Vec<(f64, f64)> {
     }
     let weight = |pair: &Pair| {
         let of_strategy = if pair.strategy == case.strategy { 1.0 } else { OTHER_STRATEGY };
-        let of_program = if pair.program == case.program { SAME_PROGRAM } else { 1.0 / runs[&kind(pair)] };
+        let of_program = if pair.program == case.program { SAME_PROGRAM } else { 1.0 };
+        let is_the_case =
+            (&pair.program[..], &pair.strategy[..], pair.ranks) == (case.program, case.strategy, case.ranks);
+        let repeats = if is_the_case { 1.0 } else { runs[&kind(pair)] };
         let away = (f64::from(pair.ranks.max(1)) / f64::from(case.ranks.max(1))).log2().abs();
-        of_strategy * of_program / (1.0 + away)
+        of_strategy * of_program / repeats / (1.0 + away)
     };
     pairs.iter().map(|pair| (weight(pair), pair.log_ratio())).collect()
 }

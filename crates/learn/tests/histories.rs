@@ -136,6 +136,22 @@ fn pairs_count_as_far_as_they_are_like_it() {
     assert!(middle(of("mine")) > once);
 }
 
+/// They say how it scatters under that strategy, and once how far the model is off.
+#[test]
+fn runs_of_a_program_tell_no_more_of_another_strategy_than_one() {
+    let repeated = |strategy: &str, runs: u64| {
+        let one = |number| Pair {
+            program: "mine".to_owned(),
+            strategy: strategy.to_owned(),
+            ..pair(1.0, 1.1, number)
+        };
+        let Interval { low_s, high_s, .. } = history((0..runs).map(one)).interval(1.0, &CASE);
+        high_s / low_s
+    };
+    assert!((repeated("view-based", 10) - repeated("view-based", 1)).abs() < 1e-12);
+    assert!(repeated("two-phase", 10) < repeated("two-phase", 1));
+}
+
 #[test]
 fn two_are_equal_if_each_middle_is_within_the_other() {
     let interval = |low_s, high_s| Interval { low_s, high_s, reason: String::new() };

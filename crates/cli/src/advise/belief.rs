@@ -99,14 +99,25 @@ impl Belief {
     /// Which part of the time of one it is expected that another saves, if it is taken only should it be better (expected
     /// improvement).
     fn saves(&self, setting: usize, best: usize) -> f64 {
-        let of = &self.covariances;
-        let deviation = (of[setting][setting] + of[best][best] - 2.0 * of[setting][best]).max(0.0).sqrt();
-        let less = self.means[best] - self.means[setting];
+        let (less, deviation) = self.less(setting, best);
         if deviation < 1e-9 {
             return less.max(0.0);
         }
         let z = less / deviation;
         less * below(z) + deviation * (-z * z / 2.0).exp() / (2.0 * PI).sqrt()
+    }
+
+    /// Whether one takes less than another, or a chance of one in ten is left that it does not.
+    pub(super) fn is_surely_less(&self, setting: usize, other: usize) -> bool {
+        let (less, deviation) = self.less(setting, other);
+        less > NORMAL_90 * deviation
+    }
+
+    /// By how much the logarithm of one's time is less than that of another, and the standard deviation of that.
+    fn less(&self, setting: usize, other: usize) -> (f64, f64) {
+        let of = &self.covariances;
+        let variance = of[setting][setting] + of[other][other] - 2.0 * of[setting][other];
+        (self.means[other] - self.means[setting], variance.max(0.0).sqrt())
     }
 }
 
@@ -164,6 +175,7 @@ mod tests {
         let mut belief = belief(&[&[(as_it_is, 3.0)], &others[..]].concat());
         belief.learn(0, 3.0);
         assert_eq!(belief.next(|_| true), Some(1));
+        assert!(belief.is_surely_less(1, 0) && !belief.is_surely_less(2, 1) && !belief.is_surely_less(0, 1));
         assert_eq!(
             belief.next(|setting| setting != 1),
             Some(2),

@@ -336,16 +336,16 @@ fn recorded(trace: &Path) -> Result<Run> {
     Ok(Run::of(trace.tables(), &found))
 }
 
-/// The trial to keep and its median: of those that took less than the program as it is by more than noise, that which is
+/// The trial to keep, its place and its median: of those that took less than the program as it is by more than noise, that which is
 /// expected to take least.
-pub(super) fn best<'a>(trials: &'a [Trial], belief: &Belief) -> Option<(&'a Trial, f64)> {
+pub(super) fn best<'a>(trials: &'a [Trial], belief: &Belief) -> Option<(&'a Trial, usize, f64)> {
     let before_s = trials.iter().find(|trial| trial.advice.is_none())?.median_s()?;
     let tried = trials.iter().enumerate().filter(|(_, trial)| trial.advice.is_some());
     let measured = tried.filter_map(|(index, trial)| Some((index, trial, trial.median_s()?)));
     let better = measured.filter(|(.., after_s)| *after_s < worthwhile(before_s));
     let expected_s = |index: usize| belief.expected_s(index);
     let best = better.min_by(|one, other| expected_s(one.0).total_cmp(&expected_s(other.0)));
-    best.map(|(_, trial, after_s)| (trial, after_s))
+    best.map(|(index, trial, after_s)| (trial, index, after_s))
 }
 
 /// The settings that failed, and how; none if none did.
@@ -389,7 +389,7 @@ mod tests {
             for (index, trial) in trials.iter().enumerate() {
                 trial.runs.iter().for_each(|took_s| belief.learn(index, *took_s));
             }
-            best(trials, &belief).map(|(_, median_s)| median_s)
+            best(trials, &belief).map(|(.., median_s)| median_s)
         };
         let base = || trial(None, &[1.0, 2.0, 9.0]);
         assert_eq!(kept(&[base(), trial(Some(Strategy::List), &[1.0])]), Some(1.0));
