@@ -34,8 +34,8 @@ pub use extents::{Extents, MOST_EXTENTS};
 pub use limits::{Limits, PATH_BYTES};
 pub use placement::{Placement, Share, Shares, SlotStrips, StripRuns, StripShare, owner_of};
 pub use process::{ClientId, ClientProcess};
-pub use reply::{Answer, FileRecord, Holder, MOST_BLOCKS, MOST_NAMES, Reply, ReplyBody, Usage};
-pub use request::{Body, FileId, FileRef, Name, Register, Request, Selection, ViewRef};
+pub use reply::{Answer, Holder, MOST_BLOCKS, MOST_NAMES, Reply, ReplyBody, Usage};
+pub use request::{Body, FileId, FileRef, Name, Request, Selection, ViewRef};
 
 /// The version of the protocol: both sides must have the same.
 pub const VERSION: u32 = 9;

@@ -8,7 +8,7 @@
 //! | 1 | done | |
 //! | 2 | file | `0`: none; `1`, file id, `1` if it is new |
 //! | 3 | names | `1` if there are more, how many, and each: name, file id |
-//! | 4 | record | placement, shared pointer |
+//! | 4 | record | placement |
 //! | 5 | value | number |
 //! | 6 | wait | how many are before; who holds the lock: host (string), process, milliseconds |
 //! | 7 | written | epoch |
@@ -26,15 +26,6 @@ use crate::placement::Placement;
 use crate::process::HOST_BYTES;
 use crate::request::{FileId, FileRef};
 use crate::wire::{Input, put, put_bytes};
-
-/// What a file's home knows of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileRecord {
-    /// Where its bytes are.
-    pub placement: Placement,
-    /// The shared file pointer.
-    pub pointer: u64,
-}
 
 /// What a server's folders hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,9 +77,9 @@ pub enum Answer {
         /// Each with its file.
         names: Vec<(String, FileId)>,
     },
-    /// What is known of a file.
-    Record(FileRecord),
-    /// A register before it was raised.
+    /// Where a file's bytes are.
+    Record(Placement),
+    /// The shared file pointer before it was moved.
     Value(u64),
     /// Somebody else has the lock: ask again.
     Wait {
@@ -192,10 +183,7 @@ impl Reply {
                     file.encode(out);
                 }
             }
-            Ok(Answer::Record(record)) => {
-                record.placement.encode(out);
-                put(out, record.pointer);
-            }
+            Ok(Answer::Record(placement)) => placement.encode(out),
             Ok(Answer::Wait { before, holder }) => {
                 put(out, u64::from(*before));
                 put_bytes(out, holder.host.as_bytes());
@@ -262,10 +250,7 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<ReplyBody, ProtocolError> 
             }
             Answer::Names { more, names }
         }
-        4 => Answer::Record(FileRecord {
-            placement: Placement::decode(input)?,
-            pointer: input.number("a pointer")?,
-        }),
+        4 => Answer::Record(Placement::decode(input)?),
         5 => Answer::Value(input.number("a value")?),
         6 => Answer::Wait {
             before: input.small("a number")?,
@@ -382,7 +367,7 @@ mod tests {
             Ok(Answer::File { file: None, new: false }),
             Ok(Answer::File { file: Some(FileId::new(1, 2)), new: true }),
             Ok(Answer::Names { more: true, names: vec![("a".into(), FileId(1)), ("b/c".into(), FileId(2))] }),
-            Ok(Answer::Record(FileRecord { placement, pointer: 4 })),
+            Ok(Answer::Record(placement)),
             Ok(Answer::Value(9)),
             Ok(Answer::Wait { before: 2, holder: Holder { host: "node1".into(), pid: 7, held_ms: 300 } }),
             Ok(Answer::Written { epoch: 1 }),

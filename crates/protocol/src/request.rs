@@ -15,8 +15,8 @@
 //! | 5 | list | prefix, name after which to begin, how many at most | names |
 //! | 6 | describe | file id | record |
 //! | 7 | forget | file id | done |
-//! | 8 | fetch and add | file id, register, at least, by | value |
-//! | 9 | set register | file id, register, value | done |
+//! | 8 | move pointer | file id, by | value |
+//! | 9 | set pointer | file id, value | done |
 //! | 10 | lock | file id, lock number, `1` if shared, range | done or wait |
 //! | 11 | unlock | file id, lock number | done |
 //! | 12 | write | file, access; data | written |
@@ -133,15 +133,6 @@ pub struct Selection {
     pub positions: Range<u64>,
 }
 
-/// A number that the file's home server keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Register {
-    /// The shared file pointer.
-    Pointer,
-    /// Where the next append goes.
-    End,
-}
-
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "the table above says what the fields are")]
@@ -160,10 +151,10 @@ pub enum Body {
     Describe { file: FileId },
     /// The file is gone. For its home.
     Forget { file: FileId },
-    /// Raise a register to `at_least`, add `by`, answer what it was in between. For the file's home.
-    FetchAdd { file: FileId, register: Register, at_least: u64, by: u64 },
-    /// Set a register. For the file's home.
-    SetRegister { file: FileId, register: Register, value: u64 },
+    /// Add to the shared file pointer, answer what it was. For the file's home.
+    MovePointer { file: FileId, by: u64 },
+    /// Set the shared file pointer. For the file's home.
+    SetPointer { file: FileId, value: u64 },
     /// Lock a range, or ask again whether it is one's turn. For the file's home.
     Lock { file: FileId, lock: u64, shared: bool, range: Range<u64> },
     /// Give a lock (or the wish for it) back. For the file's home.
@@ -208,7 +199,7 @@ impl Body {
     pub fn is_once_only(&self) -> bool {
         match self {
             Body::Create { exclusive, .. } => *exclusive,
-            Body::Unlink { .. } | Body::Link { .. } | Body::FetchAdd { .. } => true,
+            Body::Unlink { .. } | Body::Link { .. } | Body::MovePointer { .. } => true,
             _ => false,
         }
     }
@@ -234,8 +225,8 @@ impl Body {
             Body::List { .. } => 5,
             Body::Describe { .. } => 6,
             Body::Forget { .. } => 7,
-            Body::FetchAdd { .. } => 8,
-            Body::SetRegister { .. } => 9,
+            Body::MovePointer { .. } => 8,
+            Body::SetPointer { .. } => 9,
             Body::Lock { .. } => 10,
             Body::Unlock { .. } => 11,
             Body::Write { .. } => 12,
@@ -276,15 +267,8 @@ impl Request {
                 put(out, u64::from(*most));
             }
             Body::Describe { file } | Body::Forget { file } => file.encode(out),
-            Body::FetchAdd { file, register, at_least, by } => {
+            Body::MovePointer { file, by: value } | Body::SetPointer { file, value } => {
                 file.encode(out);
-                out.push(register.code());
-                put(out, *at_least);
-                put(out, *by);
-            }
-            Body::SetRegister { file, register, value } => {
-                file.encode(out);
-                out.push(register.code());
                 put(out, *value);
             }
             Body::Lock { file, lock, shared, range } => {
@@ -354,17 +338,8 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<Body, ProtocolError> {
         },
         6 => Body::Describe { file: FileId::decode(input)? },
         7 => Body::Forget { file: FileId::decode(input)? },
-        8 => Body::FetchAdd {
-            file: FileId::decode(input)?,
-            register: Register::decode(input)?,
-            at_least: input.number("a value")?,
-            by: input.number("a value")?,
-        },
-        9 => Body::SetRegister {
-            file: FileId::decode(input)?,
-            register: Register::decode(input)?,
-            value: input.number("a value")?,
-        },
+        8 => Body::MovePointer { file: FileId::decode(input)?, by: input.number("a value")? },
+        9 => Body::SetPointer { file: FileId::decode(input)?, value: input.number("a value")? },
         10 => Body::Lock {
             file: FileId::decode(input)?,
             lock: input.number("a lock")?,
@@ -441,23 +416,6 @@ impl Selection {
     }
 }
 
-impl Register {
-    fn code(self) -> u8 {
-        match self {
-            Register::Pointer => 0,
-            Register::End => 1,
-        }
-    }
-
-    fn decode(input: &mut Input) -> Result<Register, ProtocolError> {
-        match input.byte("a register")? {
-            0 => Ok(Register::Pointer),
-            1 => Ok(Register::End),
-            _ => Err(ProtocolError::Malformed { expected: "a register, 0 or 1" }),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -479,8 +437,8 @@ mod tests {
             Body::List { prefix: "run/".into(), after: String::new(), most: 100 },
             Body::Describe { file: file.id },
             Body::Forget { file: file.id },
-            Body::FetchAdd { file: file.id, register: Register::End, at_least: 5, by: 9 },
-            Body::SetRegister { file: file.id, register: Register::Pointer, value: 1 << 40 },
+            Body::MovePointer { file: file.id, by: 9 },
+            Body::SetPointer { file: file.id, value: 1 << 40 },
             Body::Lock { file: file.id, lock: 3, shared: false, range: 10..20 },
             Body::Unlock { file: file.id, lock: 3 },
             Body::Write { file, access: access(ViewRef::Numbered(1)) },

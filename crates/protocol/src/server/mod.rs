@@ -169,11 +169,6 @@ impl Server {
         }
     }
 
-    /// How many clients there are, connected or expected back.
-    pub fn sessions(&self) -> usize {
-        self.sessions.len()
-    }
-
     /// Whether a client has no connection, and is expected back.
     pub fn is_away(&self, client: ClientId) -> bool {
         self.sessions.get(&client).is_some_and(|session| session.connection.is_none())
@@ -351,11 +346,11 @@ impl Server {
             Body::List { prefix, after, most } => Ok(Prepared::Task(Task::List { prefix, after, most })),
             Body::Describe { file } => Ok(Prepared::Task(Task::Describe { file: self.own(file)? })),
             Body::Forget { file } => Ok(Prepared::Task(Task::Forget { file: self.own(file)? })),
-            Body::FetchAdd { file, register, at_least, by } => {
-                Ok(Prepared::Task(Task::FetchAdd { file: self.own(file)?, register, at_least, by }))
+            Body::MovePointer { file, by } => {
+                Ok(Prepared::Task(Task::MovePointer { file: self.own(file)?, by }))
             }
-            Body::SetRegister { file, register, value } => {
-                Ok(Prepared::Task(Task::SetRegister { file: self.own(file)?, register, value }))
+            Body::SetPointer { file, value } => {
+                Ok(Prepared::Task(Task::SetPointer { file: self.own(file)?, value }))
             }
             Body::Length { file } => Ok(Prepared::Task(Task::Length { file: self.keep(file)? })),
             Body::SetLength { file, bytes } => {

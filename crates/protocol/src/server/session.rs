@@ -89,7 +89,10 @@ impl Session {
 
     pub(super) fn remember(&mut self, number: u64, answer: &ReplyBody) {
         // What is long and changes nothing is not kept, but done again.
-        let long = matches!(answer, Ok(Answer::Data { .. } | Answer::Names { .. } | Answer::Damage { .. }));
+        let long = matches!(
+            answer,
+            Ok(Answer::Data { .. } | Answer::Names { .. } | Answer::Damage { .. } | Answer::Parts { .. })
+        );
         if number >= self.answered && !long {
             self.answers.insert(number, answer.clone());
         }

@@ -2,7 +2,7 @@
 
 use crate::placement::{Placement, SlotStrips};
 use crate::process::ClientId;
-use crate::request::{FileId, FileRef, Name, Register};
+use crate::request::{FileId, FileRef, Name};
 
 /// Something to do with files, names or records, for a client's request.
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ pub enum Task {
     List { prefix: String, after: String, most: u32 },
     Describe { file: FileId },
     Forget { file: FileId },
-    FetchAdd { file: FileId, register: Register, at_least: u64, by: u64 },
-    SetRegister { file: FileId, register: Register, value: u64 },
+    MovePointer { file: FileId, by: u64 },
+    SetPointer { file: FileId, value: u64 },
     Write { file: FileRef, strips: SlotStrips, bytes: u64 },
     Read { file: FileRef, strips: SlotStrips, bytes: u64 },
     Length { file: FileRef },

@@ -7,8 +7,8 @@ use pio_layout::{Datatype, View};
 use pio_protocol::client::{ClientSession, Direction, Heard, Split};
 use pio_protocol::server::{Action, CLOSED_GRACE_MS, ConnectionId, Event, GRACE_MS, Server, Task, Work};
 use pio_protocol::{
-    Answer, Body, ClientId, ClientProcess, Expected, Failure, FileId, FileRef, Limits, Placement, Register,
-    Reply, ReplyBody, Request, Selection, ViewRef,
+    Answer, Body, ClientId, ClientProcess, Expected, Failure, FileId, FileRef, Limits, Placement, Reply,
+    ReplyBody, Request, Selection, ViewRef,
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -23,7 +23,7 @@ enum Step {
     /// Read what it wrote last.
     ReadBack,
     /// Add to the shared pointer.
-    FetchAdd,
+    MovePointer,
 }
 
 struct Client {
@@ -138,8 +138,8 @@ impl World {
             return;
         }
         let (view, positions, data, write) = match client.steps.remove(0) {
-            Step::FetchAdd => {
-                let body = Body::FetchAdd { file: file.id, register: Register::Pointer, at_least: 0, by: 1 };
+            Step::MovePointer => {
+                let body = Body::MovePointer { file: file.id, by: 1 };
                 let request = client.link.ask(body);
                 client.adding = Some(request.number);
                 return self.send(at, request);
@@ -247,7 +247,7 @@ impl World {
                 let data = places(strips.clone()).map(|place| self.part[place]).collect();
                 (Ok(Answer::Data { bytes: *bytes, epoch: 1 }), data)
             }
-            Task::FetchAdd { by, .. } => {
+            Task::MovePointer { by, .. } => {
                 let answer = match self.answers.get(&work.client) {
                     Some((number, answer)) if *number == work.number => answer.clone(),
                     _ => {
@@ -347,7 +347,7 @@ fn steps(rank: u64, random: &mut Pcg64Mcg) -> Vec<Step> {
         let start = random.random_range(0..40 * piece);
         let end = random.random_range(start..40 * piece);
         steps.push(Step::Write { view, positions: start..end, seed: random.random() });
-        steps.extend([Step::ReadBack, Step::FetchAdd].into_iter().filter(|_| random.random::<bool>()));
+        steps.extend([Step::ReadBack, Step::MovePointer].into_iter().filter(|_| random.random::<bool>()));
     }
     steps
 }

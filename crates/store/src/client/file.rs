@@ -9,7 +9,7 @@ use pio_layout::View;
 use pio_protocol::client::{
     Chunk, Lost, MOST_STRIPS, Naming, OperationError, Split, Transfer, Unsynced, chunk_bytes, holes, lengths,
 };
-use pio_protocol::{Answer, Body, FileRef, Holder, Register, ReplyBody};
+use pio_protocol::{Answer, Body, FileRef, Holder, ReplyBody};
 
 use super::link::{Answered, Payload, ServerLink};
 use super::memory::{Sink, Source};
@@ -166,10 +166,7 @@ impl StoreFile {
     /// # Errors
     /// If a server cannot, or is not there.
     pub fn set_size(&self, size: u64) -> Result<(), StoreError> {
-        self.each_part(size, |bytes| Some(Body::SetLength { file: self.file, bytes }))?;
-        // Appends go on from here.
-        let body = Body::SetRegister { file: self.file.id, register: Register::End, value: size };
-        self.store.call(&self.path, self.file.id.home(), body).map(drop)
+        self.each_part(size, |bytes| Some(Body::SetLength { file: self.file, bytes }))
     }
 
     /// Makes sure that there is room for so many bytes; the file is at least so long then.
@@ -265,8 +262,12 @@ impl StoreFile {
     ///
     /// # Errors
     /// If it would not fit 63 bits, or the server is not there.
-    pub fn fetch_add_pointer(&self, by: u64) -> Result<u64, StoreError> {
-        self.fetch_add(Register::Pointer, 0, by)
+    pub fn move_pointer(&self, by: u64) -> Result<u64, StoreError> {
+        let home = self.file.id.home();
+        match self.store.call(&self.path, home, Body::MovePointer { file: self.file.id, by })? {
+            Answer::Value(value) => Ok(value),
+            _ => Err(StoreError::Confused { server: home }),
+        }
     }
 
     /// Sets the shared file pointer.
@@ -274,36 +275,8 @@ impl StoreFile {
     /// # Errors
     /// If it does not fit 63 bits, or the server is not there.
     pub fn set_pointer(&self, value: u64) -> Result<(), StoreError> {
-        let body = Body::SetRegister { file: self.file.id, register: Register::Pointer, value };
+        let body = Body::SetPointer { file: self.file.id, value };
         self.store.call(&self.path, self.file.id.home(), body).map(drop)
-    }
-
-    /// Takes `len` bytes at the end of the file, for this client alone; says where they are.
-    ///
-    /// # Errors
-    /// If the file would not fit 63 bits, or a server is not there.
-    pub fn reserve_end(&self, len: u64) -> Result<u64, StoreError> {
-        let size = self.size()?;
-        self.fetch_add(Register::End, size, len)
-    }
-
-    /// Writes `data` at the end of the file, behind whatever others append; says where.
-    ///
-    /// # Errors
-    /// As [`StoreFile::reserve_end`] and [`StoreFile::write`].
-    pub fn append(&self, data: &[u8]) -> Result<u64, StoreError> {
-        let offset = self.reserve_end(data.len() as u64)?;
-        self.write_at(offset, data)?;
-        Ok(offset)
-    }
-
-    fn fetch_add(&self, register: Register, at_least: u64, by: u64) -> Result<u64, StoreError> {
-        let home = self.file.id.home();
-        let body = Body::FetchAdd { file: self.file.id, register, at_least, by };
-        match self.store.call(&self.path, home, body)? {
-            Answer::Value(value) => Ok(value),
-            _ => Err(StoreError::Confused { server: home }),
-        }
     }
 
     /// Asks each server something of its part of a file of `size` bytes.

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pio_protocol::{
-    Answer, Body, ClientId, Failure, FileId, FileRecord, FileRef, Name, PATH_BYTES, Placement, ReplyBody,
-    Usage, owner_of,
+    Answer, Body, ClientId, Failure, FileId, FileRef, Name, PATH_BYTES, Placement, ReplyBody, Usage, owner_of,
 };
 
 use super::file::StoreFile;
@@ -461,7 +460,7 @@ impl Store {
 
     fn describe(&self, path: &str, id: FileId) -> Result<FileRef, StoreError> {
         match self.call(path, id.home(), Body::Describe { file: id })? {
-            Answer::Record(FileRecord { placement, .. }) if placement.servers() == self.servers() => {
+            Answer::Record(placement) if placement.servers() == self.servers() => {
                 Ok(FileRef { id, placement })
             }
             _ => Err(StoreError::Confused { server: id.home() }),

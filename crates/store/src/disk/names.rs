@@ -3,7 +3,7 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | names | path | file id |
-//! | files | file id | record: placement, shared pointer, end for appends (LEB128) |
+//! | files | file id | record: placement, shared pointer (LEB128) |
 //! | answers | client | number of its last request that must not be done twice, second of the epoch, the answer |
 //! | server | word | number |
 //!
@@ -17,8 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use pio_protocol::server::{Task, Work};
 use pio_protocol::wire::{Input, put};
 use pio_protocol::{
-    Answer, ClientId, Expected, Failure, FileId, FileRecord, MOST_NAMES, Name, Placement, Register, Reply,
-    ReplyBody,
+    Answer, ClientId, Expected, Failure, FileId, MOST_NAMES, Name, Placement, Reply, ReplyBody,
 };
 use redb::backends::FileBackend;
 use redb::{Builder, Database, ReadableDatabase, ReadableTable, TableDefinition, WriteTransaction};
@@ -215,15 +214,14 @@ impl Names {
                 transaction.open_table(FILES)?.remove(file.0)?;
                 Ok(Ok(Answer::Done))
             }),
-            Task::FetchAdd { file, register, at_least, by } => self.change(Some(work), |transaction| {
-                with_register(transaction, *file, *register, |value| {
-                    let from = value.max(*at_least);
+            Task::MovePointer { file, by } => self.change(Some(work), |transaction| {
+                with_pointer(transaction, *file, |from| {
                     let to = from.checked_add(*by).filter(|to| *to <= i64::MAX as u64);
                     to.map(|to| (to, Answer::Value(from))).ok_or(Failure::Invalid(Expected::Value))
                 })
             }),
-            Task::SetRegister { file, register, value } => self.change(None, |transaction| {
-                with_register(transaction, *file, *register, |_| match *value <= i64::MAX as u64 {
+            Task::SetPointer { file, value } => self.change(None, |transaction| {
+                with_pointer(transaction, *file, |_| match *value <= i64::MAX as u64 {
                     true => Ok((*value, Answer::Done)),
                     false => Err(Failure::Invalid(Expected::Value)),
                 })
@@ -252,9 +250,7 @@ impl Names {
                 let is_lost = file.count() < self.losses.names_below;
                 return Ok(Err(if is_lost { Failure::FolderLost } else { Failure::NotFound }));
             };
-            Ok(Record::decode(bytes.value()).map(|record| {
-                Answer::Record(FileRecord { placement: record.placement, pointer: record.pointer })
-            }))
+            Ok(Record::decode(bytes.value()).map(|record| Answer::Record(record.placement)))
         })
     }
 
@@ -461,15 +457,14 @@ fn create(
     }
     let file = FileId::new(index, next_file(transaction)?);
     names.insert(name.as_str(), file.0)?;
-    let record = Record { placement: *placement, pointer: 0, end: 0 };
+    let record = Record { placement: *placement, pointer: 0 };
     transaction.open_table(FILES)?.insert(file.0, &record.encode()[..])?;
     Ok(Ok(Answer::File { file: Some(file), new: true }))
 }
 
-fn with_register(
+fn with_pointer(
     transaction: &WriteTransaction,
     file: FileId,
-    register: Register,
     change: impl FnOnce(u64) -> Result<(u64, Answer), Failure>,
 ) -> Result<ReplyBody, redb::Error> {
     let mut files = transaction.open_table(FILES)?;
@@ -479,15 +474,11 @@ fn with_register(
         Some(Err(failure)) => return Ok(Err(failure)),
         Some(Ok(record)) => record,
     };
-    let value = match register {
-        Register::Pointer => &mut record.pointer,
-        Register::End => &mut record.end,
-    };
-    let (next, answer) = match change(*value) {
+    let (next, answer) = match change(record.pointer) {
         Ok(changed) => changed,
         Err(failure) => return Ok(Err(failure)),
     };
-    *value = next;
+    record.pointer = next;
     files.insert(file.0, &record.encode()[..])?;
     Ok(Ok(answer))
 }
@@ -529,7 +520,6 @@ fn unknown() -> i32 {
 struct Record {
     placement: Placement,
     pointer: u64,
-    end: u64,
 }
 
 impl Record {
@@ -537,7 +527,6 @@ impl Record {
         let mut out = Vec::new();
         self.placement.encode(&mut out);
         put(&mut out, self.pointer);
-        put(&mut out, self.end);
         out
     }
 
@@ -545,11 +534,8 @@ impl Record {
         let mut input = Input::new(bytes);
         let mut take = || {
             let placement = Placement::decode(&mut input)?;
-            Ok::<_, pio_protocol::ProtocolError>(Record {
-                placement,
-                pointer: input.number("a pointer")?,
-                end: input.number("an end")?,
-            })
+            let pointer = input.number("a pointer")?;
+            Ok::<_, pio_protocol::ProtocolError>(Record { placement, pointer })
         };
         take().map_err(|_| Failure::Os(unknown()))
     }

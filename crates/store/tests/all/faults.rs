@@ -10,8 +10,8 @@ use pio_layout::{Datatype, View};
 use pio_protocol::frame::Prefix;
 use pio_protocol::handshake::Greeting;
 use pio_protocol::{
-    Body, ClientId, ClientProcess, Extents, FileId, FileRef, Limits, Name, Placement, Register, Reply,
-    Request, Selection, VERSION, ViewRef,
+    Body, ClientId, ClientProcess, Extents, FileId, FileRef, Limits, Name, Placement, Reply, Request,
+    Selection, VERSION, ViewRef,
 };
 use pio_store::StoreError;
 use pio_store::auth::{Conversation, Role, Token, random};
@@ -298,8 +298,8 @@ fn requests() -> Vec<Body> {
         Body::List { prefix: "fuzz".into(), after: String::new(), most: 10 },
         Body::Describe { file: file.id },
         Body::Forget { file: file.id },
-        Body::FetchAdd { file: file.id, register: Register::End, at_least: 5, by: 9 },
-        Body::SetRegister { file: file.id, register: Register::Pointer, value: 4 },
+        Body::MovePointer { file: file.id, by: 9 },
+        Body::SetPointer { file: file.id, value: 4 },
         Body::Lock { file: file.id, lock: 3, shared: false, range: 10..20 },
         Body::Unlock { file: file.id, lock: 3 },
         Body::Read { file, access: Selection { view: ViewRef::New(1, view), positions: 7..71 } },

@@ -12,8 +12,7 @@ use pio_protocol::client::{
 };
 use pio_protocol::handshake::Greeting;
 use pio_protocol::{
-    Answer, Body, Failure, FileId, FileRecord, FileRef, Name, Placement, Register, Reply, ReplyBody, Request,
-    VERSION, owner_of,
+    Answer, Body, Failure, FileId, FileRef, Name, Placement, Reply, ReplyBody, Request, VERSION, owner_of,
 };
 
 use super::disk::{EIO, ENOSPC, Tag};
@@ -195,7 +194,7 @@ impl Client {
 
     async fn describe(&mut self, id: FileId) -> Result<FileRef, Error> {
         match self.call(id.home(), Body::Describe { file: id }).await? {
-            Answer::Record(FileRecord { placement, .. }) => Ok(FileRef { id, placement }),
+            Answer::Record(placement) => Ok(FileRef { id, placement }),
             _ => Err(OperationError::Confused { server: id.home() }.into()),
         }
     }
@@ -336,7 +335,7 @@ impl Client {
     async fn fetch_add(&mut self, file: FileRef) {
         let world = self.world.clone();
         let (start, by) = (world.kernel.now(), world.kernel.random(1..5));
-        let body = Body::FetchAdd { file: file.id, register: Register::Pointer, at_least: 0, by };
+        let body = Body::MovePointer { file: file.id, by };
         let which = world.history.borrow_mut().begin_adding(file.id, by, start);
         match self.call(file.id.home(), body).await {
             Ok(Answer::Value(value)) => {

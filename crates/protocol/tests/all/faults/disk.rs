@@ -7,9 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pio_protocol::server::Task;
-use pio_protocol::{
-    Answer, ClientId, Failure, FileId, FileRecord, Name, Placement, Register, ReplyBody, SlotStrips,
-};
+use pio_protocol::{Answer, ClientId, Failure, FileId, Name, Placement, ReplyBody, SlotStrips};
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 
@@ -82,7 +80,6 @@ pub(crate) struct Mark {
 struct Record {
     placement: Option<Placement>,
     pointer: u64,
-    end: u64,
 }
 
 #[derive(Debug)]
@@ -200,7 +197,7 @@ impl Disk {
     pub(crate) fn transaction(&mut self, client: ClientId, number: u64, task: &Task) -> ReplyBody {
         let once = match task {
             Task::Create { exclusive, .. } => *exclusive,
-            Task::Unlink { .. } | Task::Link { .. } | Task::FetchAdd { .. } => true,
+            Task::Unlink { .. } | Task::Link { .. } | Task::MovePointer { .. } => true,
             _ => false,
         };
         if let (true, Some((last, answer))) = (once, self.answers.get(&client))
@@ -234,23 +231,20 @@ impl Disk {
                 None => Err(Failure::NotFound),
             },
             Task::Describe { file } => match self.records.get(file) {
-                Some(Record { placement: Some(placement), pointer, .. }) => {
-                    Ok(Answer::Record(FileRecord { placement: *placement, pointer: *pointer }))
-                }
+                Some(Record { placement: Some(placement), .. }) => Ok(Answer::Record(*placement)),
                 _ => Err(Failure::NotFound),
             },
             Task::Forget { file } => {
                 self.records.remove(file);
                 Ok(Answer::Done)
             }
-            Task::FetchAdd { file, register, at_least, by } => {
-                let value = self.register(*file, *register).ok_or(Failure::NotFound)?;
-                let from = (*value).max(*at_least);
-                *value = from + by;
-                Ok(Answer::Value(from))
+            Task::MovePointer { file, by } => {
+                let record = self.records.get_mut(file).ok_or(Failure::NotFound)?;
+                record.pointer += by;
+                Ok(Answer::Value(record.pointer - by))
             }
-            Task::SetRegister { file, register, value } => {
-                *self.register(*file, *register).ok_or(Failure::NotFound)? = *value;
+            Task::SetPointer { file, value } => {
+                self.records.get_mut(file).ok_or(Failure::NotFound)?.pointer = *value;
                 Ok(Answer::Done)
             }
             Task::Goodbye => {
@@ -259,14 +253,6 @@ impl Disk {
             }
             task => panic!("nobody asked for {task:?}"),
         }
-    }
-
-    fn register(&mut self, file: FileId, register: Register) -> Option<&mut u64> {
-        let record = self.records.get_mut(&file)?;
-        Some(match register {
-            Register::Pointer => &mut record.pointer,
-            Register::End => &mut record.end,
-        })
     }
 
     fn part(&mut self, file: FileId) -> &mut Part {

@@ -48,7 +48,7 @@ impl HiddenObject {
 
     /// Moves the pointer of a view on; where it was.
     pub(crate) fn fetch_add(&mut self, view: u64, etypes: u64) -> Result<u64, Status> {
-        let before = self.opened(view)?.file.fetch_add_pointer(etypes % MODULUS).map_err(refused)?;
+        let before = self.opened(view)?.file.move_pointer(etypes % MODULUS).map_err(refused)?;
         Ok(pointer_of(before))
     }
 
