@@ -102,7 +102,7 @@ struct ring *pio_ring_of(int fd) {
         return NULL;
     for (size_t i = 0; i < MOST_RINGS; i++)
         if (ACQUIRE(&rings[i].fd) == (uint32_t)fd + 1)
-            return &rings[i];
+            return is_owner() ? &rings[i] : NULL; /* a forked child that has not begun has no mappings of its parent's */
     return NULL;
 }
 
@@ -318,7 +318,7 @@ static void register_files(struct ring *ring, const int *files, uint32_t count) 
 
 void pio_see_registration(int fd, uint32_t what, const void *argument, uint32_t count) {
     struct ring *ring = pio_ring_of(fd);
-    if (ring == NULL || !is_owner() || !pio_hold_in_flight(ring->in_flight))
+    if (ring == NULL || !pio_hold_in_flight(ring->in_flight))
         return;
     int saved = errno;
     const struct {
@@ -352,7 +352,7 @@ void pio_see_registration(int fd, uint32_t what, const void *argument, uint32_t 
 }
 
 void pio_see_files(struct ring *ring, const int *files, uint32_t count) {
-    if (!is_owner() || !pio_hold_in_flight(ring->in_flight))
+    if (!pio_hold_in_flight(ring->in_flight))
         return;
     int saved = errno;
     register_files(ring, files, count);
@@ -361,7 +361,7 @@ void pio_see_files(struct ring *ring, const int *files, uint32_t count) {
 }
 
 void pio_see_files_set(struct ring *ring, uint32_t first, const int *files, uint32_t count) {
-    if (!is_owner() || !pio_hold_in_flight(ring->in_flight))
+    if (!pio_hold_in_flight(ring->in_flight))
         return;
     int saved = errno;
     set_files(ring, first, files, count, now_ns());
@@ -370,7 +370,7 @@ void pio_see_files_set(struct ring *ring, uint32_t first, const int *files, uint
 }
 
 void pio_see_files_gone(struct ring *ring) {
-    if (!is_owner() || !pio_hold_in_flight(ring->in_flight))
+    if (!pio_hold_in_flight(ring->in_flight))
         return;
     unregister_files(ring);
     pio_release_in_flight(ring->in_flight);
@@ -596,7 +596,7 @@ static void see_completions(struct ring *ring) {
 /* Calls ------------------------------------------------------------------------------------------------------------ */
 
 bool pio_begin_ring_call(struct ring *ring, struct pioscope_span *span, uint32_t end) {
-    if (ring == NULL || !is_owner() || !pio_hold_in_flight(ring->in_flight))
+    if (ring == NULL || !pio_hold_in_flight(ring->in_flight))
         return false;
     int saved = errno;
     /* `end` was read before: another thread may have submitted more since, and what it submitted was seen. */
@@ -630,7 +630,7 @@ static void check_ring(struct ring *ring) {
 
 __attribute__((noinline)) bool pio_leave_ring(int fd) {
     struct ring *ring = pio_ring_of(fd);
-    if (ring == NULL || !is_owner() || !pio_hold_in_flight(ring->in_flight))
+    if (ring == NULL || !pio_hold_in_flight(ring->in_flight))
         return false;
     int saved = errno;
     pio_begin_change();

@@ -65,7 +65,7 @@ enum {
     RING_ENTER_REGISTERED_RING = 1u << 4,
 };
 
-/* NULL for none that is followed. */
+/* NULL for none that this process follows. */
 struct ring *pio_ring_of(int fd);
 
 /* While a thread makes or closes a ring, there is one that is not followed: no other thread may take that for one which the

@@ -200,6 +200,26 @@ fn a_ring_that_one_thread_fills_and_another_waits_for_is_recorded_once() {
     }
 }
 
+/// A forked child does not have the recorder's mappings of its parent's rings: it died where its first call was one on a ring.
+#[test]
+fn a_forked_child_uses_the_ring_of_its_parent() {
+    if !has_rings() {
+        return;
+    }
+    // What the child submits to it is seen of neither, and the parent's ring is named.
+    for (submits, named) in [("library", &[Reason::Ring][..]), ("number", &[])] {
+        let folder = folder();
+        let program = compile("cc", "uring_forked", folder.path(), &["-O1", "-luring"]);
+        let words = vec![program.into(), folder.path().into(), submits.into()];
+        let job = record_in(folder, words, |_| {});
+        assert!(job.outcome.status.success(), "{submits}: {:?}", job.outcome);
+        assert_eq!(job.bytes("/parent", Op::Write), 100, "{submits}");
+        assert_eq!(job.bytes("/child", Op::Write), 300, "{submits}");
+        let unseen = Losses::of(&job.trace).unseen;
+        assert_eq!(unseen.iter().map(|it| it.reason).collect::<Vec<_>>(), named, "{submits}");
+    }
+}
+
 /// With the archive of liburing inside it, a program makes and enters rings without a function that could be seen.
 #[test]
 fn a_ring_that_is_made_without_the_c_library_is_named() {
