@@ -6,9 +6,10 @@
 
 DECLARE_NEXT(close)
 EXPORT int close(int fd) {
-    if (pio_leave_ring(fd)) {
+    uint32_t rings = pio_leave_rings((uint32_t)fd, (uint32_t)fd);
+    if (rings > 0) {
         int result = NEXT(close)(fd);
-        pio_end_change();
+        pio_rings_are_closed(rings);
         return result;
     }
     if (!recording() || !is_owner() || !pio_forget_descriptor(fd))
@@ -21,19 +22,27 @@ EXPORT int close(int fd) {
     return result;
 }
 
+/* Before all descriptors from `first` to `last` are closed. The collector closes by itself what is opened again; what stays open
+ * unclosed is no error. */
+static uint32_t forget_descriptors(unsigned first, unsigned last) {
+    if (!recording() || !is_owner())
+        return 0;
+    for (unsigned fd = first; fd <= last && fd < DESCRIPTORS; fd++)
+        STORE(&pio_descriptors[fd], UNKNOWN);
+    return pio_leave_rings(first, last);
+}
+
 DECLARE_NEXT(close_range)
 EXPORT int close_range(unsigned first, unsigned last, int flags) {
-    /* The collector closes by itself what is opened again; what stays open unclosed is no error. */
-    if (recording() && is_owner() && (flags & CLOSE_RANGE_CLOEXEC) == 0)
-        for (unsigned fd = first; fd <= last && fd < DESCRIPTORS; fd++)
-            STORE(&pio_descriptors[fd], UNKNOWN);
-    return NEXT(close_range)(first, last, flags);
+    uint32_t rings = flags & CLOSE_RANGE_CLOEXEC ? 0 : forget_descriptors(first, last);
+    int result = NEXT(close_range)(first, last, flags);
+    pio_rings_are_closed(rings);
+    return result;
 }
 
 DECLARE_NEXT(closefrom)
 EXPORT void closefrom(int first) {
-    if (recording() && is_owner())
-        for (int fd = first < 0 ? 0 : first; fd < DESCRIPTORS; fd++)
-            STORE(&pio_descriptors[fd], UNKNOWN);
+    uint32_t rings = forget_descriptors(first < 0 ? 0 : (unsigned)first, UINT32_MAX);
     NEXT(closefrom)(first);
+    pio_rings_are_closed(rings);
 }

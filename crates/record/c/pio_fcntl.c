@@ -1,6 +1,7 @@
 /* Calls that duplicate a descriptor, and fcntl, of which some commands do. */
 #include "pio_hook.h"
 #include "pio_locks.h"
+#include "pio_uring.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -35,14 +36,23 @@ EXPORT int dup(int fd) {
     DUP_BODY(fd, NEXT(dup)(fd))
 }
 
+/* What the descriptor `copy_to` was of is closed by the call: it may have been a ring. */
+#define DUP_OVER_BODY(fd, copy_to, next_call)                                                                          \
+    uint32_t rings = copy_to == fd ? 0 : pio_leave_rings((uint32_t)copy_to, (uint32_t)copy_to);                        \
+    DUP_BODY(fd, ({                                                                                                    \
+                 int made = next_call;                                                                                 \
+                 pio_rings_are_closed(rings);                                                                          \
+                 made;                                                                                                 \
+             }))
+
 DECLARE_NEXT(dup2)
 EXPORT int dup2(int fd, int copy_to) {
-    DUP_BODY(fd, NEXT(dup2)(fd, copy_to))
+    DUP_OVER_BODY(fd, copy_to, NEXT(dup2)(fd, copy_to))
 }
 
 DECLARE_NEXT(dup3)
 EXPORT int dup3(int fd, int copy_to, int flags) {
-    DUP_BODY(fd, NEXT(dup3)(fd, copy_to, flags))
+    DUP_OVER_BODY(fd, copy_to, NEXT(dup3)(fd, copy_to, flags))
 }
 
 /* Every command takes at most one argument, an int, a long or a pointer: a long carries each. */

@@ -112,10 +112,9 @@ EXPORT void io_uring_queue_exit(struct io_uring *ring) {
     struct copy *copy = pio_copy_of(&liburing, __builtin_return_address(0));
     if (copy == NULL)
         return;
-    bool left = pio_leave_ring(ring->fd);
+    uint32_t left = pio_leave_rings((uint32_t)ring->fd, (uint32_t)ring->fd);
     ((void (*)(struct io_uring *))pio_function_of(copy, &place, "io_uring_queue_exit"))(ring);
-    if (left)
-        pio_end_change();
+    pio_rings_are_closed(left);
 }
 
 int io_uring_submit(struct io_uring *ring);

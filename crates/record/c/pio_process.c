@@ -123,7 +123,7 @@ static void count_processor_waits(void) {
 
 /* Whatever way a process ends. */
 static void finish_process(void) {
-    pio_leave_rings();
+    pio_finish_rings();
     pio_count_faults();
     count_processor_waits();
     pio_mark_ended(PIO_ENDED_NORMALLY);

@@ -628,11 +628,9 @@ static void check_ring(struct ring *ring) {
         ring_is_unseen();
 }
 
-__attribute__((noinline)) bool pio_leave_ring(int fd) {
-    struct ring *ring = pio_ring_of(fd);
-    if (ring == NULL || !pio_hold_in_flight(ring->in_flight))
+static bool leave_ring(struct ring *ring) {
+    if (!pio_hold_in_flight(ring->in_flight))
         return false;
-    int saved = errno;
     pio_begin_change();
     see_completions(ring);
     check_ring(ring);
@@ -641,8 +639,28 @@ __attribute__((noinline)) bool pio_leave_ring(int fd) {
     unmap_ring(ring);
     memset(ring, 0, sizeof *ring);
     __atomic_fetch_sub(&rings_open, 1, __ATOMIC_RELAXED);
-    errno = saved;
     return true;
+}
+
+__attribute__((noinline)) uint32_t pio_leave_rings(uint32_t first, uint32_t last) {
+    uint32_t left = 0;
+    if (LIKELY(LOAD(&rings_open) == 0))
+        return 0;
+    int saved = errno;
+    for (size_t i = 0; i < MOST_RINGS; i++) {
+        uint32_t given = ACQUIRE(&rings[i].fd);
+        if (given == 0 || given == UINT32_MAX || given - 1 < first || given - 1 > last)
+            continue;
+        if (!is_owner())
+            break;
+        left += leave_ring(&rings[i]);
+    }
+    errno = saved;
+    return left;
+}
+
+void pio_rings_are_closed(uint32_t left) {
+    __atomic_fetch_add(&changes_ended, left, __ATOMIC_SEQ_CST);
 }
 
 /* Bytes that the process moved to and from devices, as the kernel counts them: it does not count those of rings among the
@@ -662,7 +680,7 @@ static void count_device_bytes(void) {
     pio_give_path_buffer(text);
 }
 
-void pio_leave_rings(void) {
+void pio_finish_rings(void) {
     if (LOAD(pio_alive) == 0 || !is_owner())
         return;
     for (size_t i = 0; i < MOST_RINGS && LOAD(&rings_open) > 0; i++)

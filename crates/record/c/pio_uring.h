@@ -91,11 +91,13 @@ uint32_t pio_ring_tail(const struct ring *ring);
 bool pio_begin_ring_call(struct ring *ring, struct pioscope_span *span, uint32_t end);
 void pio_end_ring_call(struct ring *ring, const struct pioscope_span *span, bool submitted);
 
-/* Before a ring is closed. Whether it was one that is followed: then pio_end_change() is due when it is closed. */
-bool pio_leave_ring(int fd);
+/* Before the descriptors from `first` to `last` are closed, by whatever call: how many of them are rings that were followed, to be
+ * told when they are closed. */
+uint32_t pio_leave_rings(uint32_t first, uint32_t last);
+void pio_rings_are_closed(uint32_t left);
 
 /* When the process ends. */
-void pio_leave_rings(void);
+void pio_finish_rings(void);
 
 /* A file is closed: now and then, less and less often, is a time to look for rings that were not seen. */
 void pio_look_at_close(void);

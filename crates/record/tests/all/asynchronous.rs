@@ -220,6 +220,18 @@ fn a_forked_child_uses_the_ring_of_its_parent() {
     }
 }
 
+/// Where close_range, closefrom or dup2 closed a ring, the next one got its descriptor and was taken for it: no call on it was seen.
+#[test]
+fn rings_are_left_whatever_call_closes_them() {
+    if !has_rings() {
+        return;
+    }
+    let (job, numbers) = record_program("uring_closed", "-luring", &[]);
+    assert_eq!(told(&job, URING), numbers);
+    assert_eq!(job.outcome.summary.unfinished, 0);
+    assert_eq!(Losses::of(&job.trace).unseen, []);
+}
+
 /// With the archive of liburing inside it, a program makes and enters rings without a function that could be seen.
 #[test]
 fn a_ring_that_is_made_without_the_c_library_is_named() {
