@@ -779,7 +779,7 @@ static uint64_t sum_of_large(const MPI_Count *counts, MPI_Datatype type, MPI_Com
     EXPORT int MPI_Recv##suffix(void *data, count_type count, MPI_Datatype type, int peer, int tag, MPI_Comm comm,     \
                                 MPI_Status *status) {                                                                  \
         MPI_Status own;                                                                                                \
-        MPI_Status *told = messages_matter() && status == MPI_STATUS_IGNORE ? &own : status;                           \
+        MPI_Status *told = status == MPI_STATUS_IGNORE ? &own : status;                                                \
         MESSAGE_BODY(PIO_CALL_MPI_RECV, error == MPI_SUCCESS ? told->MPI_SOURCE : peer,                                \
                      error == MPI_SUCCESS ? moved_bytes(told, type, count) : 0,                                        \
                      NEXT(MPI_Recv##suffix)(data, count, type, peer, tag, comm, told))                                 \

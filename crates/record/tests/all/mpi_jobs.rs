@@ -281,6 +281,13 @@ fn messages_are_recorded_while_a_file_is_open() {
     }
 }
 
+/// Whether a file is open was asked twice: where another thread opened one in between, the source of a message was read out of
+/// MPI_STATUS_IGNORE.
+#[test]
+fn messages_are_received_without_a_status_while_another_thread_opens_files() {
+    let _ = recorded("toggles", 1); // which succeeds
+}
+
 #[test]
 fn a_killed_rank_leaves_all_it_did() {
     let Some((job, open_mpi)) = matrix(Some(2)) else { return };
