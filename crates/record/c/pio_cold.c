@@ -1,9 +1,10 @@
 #include "pio_cold.h"
 #include "pio_kernel.h"
+#include "pio_status.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The same on all architectures; older headers do not have it. */
@@ -23,21 +24,25 @@ struct cache_pages {
     uint64_t there, dirty, in_write_back, evicted, recently_evicted;
 };
 
+static bool kernel_cannot_say; /* before Linux 6.5 */
+
 bool pio_is_cold(int fd, int flags) {
-    if ((flags & O_ACCMODE) == O_WRONLY || (flags & (O_TRUNC | O_DIRECT)))
+    if (LOAD(&kernel_cannot_say) || (flags & O_ACCMODE) == O_WRONLY || (flags & (O_TRUNC | O_DIRECT)))
         return false;
-    struct stat file;
-    if (KERNEL(SYS_fstat, fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= 0)
+    uint64_t size = pio_status_of(fd).size, pages = 0, there = 0;
+    if (size == 0)
         return false;
-    uint64_t size = (uint64_t)file.st_size, pages = 0, there = 0;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     bool is_large = size > PARTS * PART_BYTES;
     for (uint64_t part = 0; part < (is_large ? PARTS : 1); part++) {
         struct cache_range range = {is_large ? part * ((size - PART_BYTES) / (PARTS - 1)) : 0,
                                     is_large ? PART_BYTES : size};
         struct cache_pages found;
-        if (KERNEL(SYS_cachestat, fd, &range, &found, 0) != 0)
+        if (KERNEL(SYS_cachestat, fd, &range, &found, 0) != 0) {
+            if (errno == ENOSYS)
+                STORE(&kernel_cannot_say, true);
             return false;
+        }
         pages += (range.bytes + page - 1) / page;
         there += found.there;
     }

@@ -9,7 +9,9 @@
 
 struct pio_status {
     bool is_regular_file;
-    uint64_t device; /* 0 if it is not known: before Linux 4.11 */
+    /* 0 if they are not known: before Linux 4.11. */
+    uint64_t device;
+    uint64_t size; /* as the kernel has it, which may be behind the server's */
 };
 
 /* errno may change. */

@@ -1,5 +1,6 @@
 //! How a file was opened stands with its open: what helps against slow writes depends on it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,7 +23,7 @@ int main(void) {
 fn opens_say_whether_writes_are_synchronous_direct_or_at_the_end_of_a_file_that_is_cut() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
     let program = compile(folder.path(), "opens", PROGRAM);
-    let opened = flags_of_opens(folder.path(), &program);
+    let opened = flags_of_opens(folder.path(), &[program.into()]);
     let (sync, append, direct, cut) = (Flags::SYNC, Flags::APPEND, Flags::DIRECT, Flags::TRUNCATE);
     assert_eq!(opened, [Flags::NONE, sync, sync, append, append | sync, direct, cut, cut | sync]);
 }
@@ -39,10 +40,56 @@ fn opens_say_whether_memory_has_the_file() {
         std::fs::File::open(&data).and_then(|file| file.sync_all()).expect("it is on its device");
         let is_cold = forgets && Command::new(&forgetter).arg(&data).status().expect("it starts").success();
         let cold = if is_cold { Flags::COLD } else { Flags::NONE };
-        let opened = flags_of_opens(folder.path(), &reader);
+        let opened = flags_of_opens(folder.path(), &[reader.clone().into()]);
         assert_eq!(opened, [Flags::NONE, cold, Flags::NONE], "{bytes} bytes, forgotten: {forgets}");
     }
 }
+
+/// Each rank that opened a file asked the server for its size, and before Linux 6.5 for nothing.
+#[test]
+fn opens_ask_no_server_for_the_size_and_an_old_kernel_once_what_memory_has() {
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("skipped: no strace");
+        return;
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let (reader, on_old_kernel) =
+        (compile(folder.path(), "reader", READER), compile(folder.path(), "on_old_kernel", ON_OLD_KERNEL));
+    std::fs::write(folder.path().join("data"), [1; 100]).expect("the file is written");
+    let mut words: Vec<OsString> = ["strace", "-qq", "-y", "-o", "log"].map(Into::into).to_vec();
+    words.extend([on_old_kernel.into(), reader.into()]);
+    assert_eq!(flags_of_opens(folder.path(), &words), [Flags::NONE; 3]);
+    let log = std::fs::read_to_string(folder.path().join("log")).expect("strace's log");
+    let begins = |line: &str, names: &[&str]| names.iter().any(|name| line.starts_with(name));
+    // An older strace does not know cachestat.
+    let about_memory = log.lines().filter(|line| begins(line, &["cachestat(", "syscall_0x1c3("]));
+    assert_eq!(about_memory.count(), 1, "{log}");
+    let about_file = log.lines().filter(|line| begins(line, &["fstat(", "newfstatat(", "statx("]));
+    for line in about_file.filter(|line| line.contains("/data>")) {
+        assert!(line.contains("AT_STATX_DONT_SYNC"), "{line}");
+    }
+}
+
+/// Starts a program whose kernel does not have cachestat.
+const ON_OLD_KERNEL: &str = r#"
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 451, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {4, rules};
+    if (count < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+        return 1;
+    return execv(words[1], words + 1);
+}
+"#;
 
 /// Opens to write, to read, which it does, and again.
 const READER: &str = r#"
@@ -86,8 +133,8 @@ fn compile(folder: &Path, name: &str, text: &str) -> PathBuf {
     program
 }
 
-fn flags_of_opens(folder: &Path, program: &Path) -> Vec<Flags> {
-    let command = ["env".into(), "-C".into(), folder.into(), program.into()].to_vec();
+fn flags_of_opens(folder: &Path, program: &[OsString]) -> Vec<Flags> {
+    let command = [&["env".into(), "-C".into(), folder.into()], program].concat();
     let options = Options { command, output: folder.join("job.pio"), ..Options::default() };
     assert!(run(&options).expect("the job is recorded").status.success());
     let trace = Trace::open(&options.output).expect("the trace opens");
