@@ -94,11 +94,13 @@ static const struct folder *with_original(const char *path) {
     return NULL;
 }
 
-/* `first` and `rest` in a buffer of PATH_MAX, which may hold either. */
+/* `first` and `rest` in a buffer of PATH_MAX, which may hold either; if they do not fit, errno is set. */
 static bool join(char *buffer, const char *first, size_t first_length, const char *rest) {
     size_t rest_length = strlen(rest);
-    if (first_length + rest_length >= PATH_MAX)
+    if (first_length + rest_length >= PATH_MAX) {
+        errno = ENAMETOOLONG;
         return false;
+    }
     memmove(buffer + first_length, rest, rest_length + 1);
     memmove(buffer, first, first_length);
     return true;
@@ -143,45 +145,80 @@ static size_t read_link(const char *path, char *target) {
     return (size_t)length;
 }
 
-/* The name from the root on, without `.` and `..`. */
+/* The folder `path` as it really is: links on the way may lead anywhere. If there is none, errno is set. */
+static bool real_folder(char *path) {
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    char link[40];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    size_t length = read_link(link, path);
+    close(fd);
+    return length > 0;
+}
+
+/* The length of what is above the folder `path`, which is real. Above a copy is what is above its original. */
+static size_t step_up(char *path, size_t length) {
+    length = above(path, length);
+    for (int i = 0; i < folder_count; i++) {
+        if (above(folders[i].copy, folders[i].copy_length) == length && strncmp(path, folders[i].copy, length) == 0) {
+            length = above(folders[i].original, folders[i].original_length);
+            memcpy(path, folders[i].original, length);
+            break;
+        }
+    }
+    return length;
+}
+
+/* The name, meant from the real folder `path` on, from the root on, without `.` and `..`. What `..` is above may be a link: as
+ * the kernel does, it is followed first. If that leads to no folder, errno is set. */
+static bool resolve(char *path, size_t length, const char *name) {
+    bool is_real = true;
+    if (name[0] == '/')
+        length = 0;
+    while (*name != 0) {
+        size_t part = strcspn(name, "/");
+        if (part == 2 && name[0] == '.' && name[1] == '.') {
+            path[length] = 0;
+            if (!is_real) {
+                to_scratch(path);
+                if (!to_copy(path) || !real_folder(path))
+                    return false;
+                length = strlen(path);
+                is_real = true;
+            }
+            length = step_up(path, length);
+        } else if (part > 1 || (part == 1 && name[0] != '.')) {
+            if (length + 1 + part >= PATH_MAX) {
+                errno = ENAMETOOLONG;
+                return false;
+            }
+            path[length] = '/';
+            memcpy(path + length + 1, name, part);
+            length += 1 + part;
+            is_real = false;
+        }
+        name += part + (name[part] != 0);
+    }
+    strcpy(path + length, length == 0 ? "/" : "");
+    return true;
+}
+
+/* The same of a name that is meant from the open folder `folder` on. */
 static bool absolute(int folder, const char *name, char *path) {
     size_t length = 0;
     if (name[0] != '/') {
         char link[40];
         snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
         long got = folder == AT_FDCWD ? syscall(SYS_getcwd, path, PATH_MAX) - 1 : (long)read_link(link, path);
-        if (got <= 0 || path[0] != '/')
+        if (got <= 0 || path[0] != '/') {
+            if (folder != AT_FDCWD)
+                errno = got <= 0 ? EBADF : ENOTDIR;
             return false;
+        }
         length = got == 1 ? 0 : (size_t)got; /* the root has no name before its slash */
     }
-    while (*name != 0) {
-        size_t part = strcspn(name, "/");
-        if (part == 2 && name[0] == '.' && name[1] == '.') {
-            while (length > 0 && path[--length] != '/')
-                ;
-            /* Above a copy is what is above its original. */
-            path[length] = 0;
-            for (int i = 0; i < folder_count; i++) {
-                const char *slash = strrchr(folders[i].copy, '/');
-                if (slash != NULL && (size_t)(slash - folders[i].copy) == length &&
-                    strncmp(path, folders[i].copy, length) == 0) {
-                    const char *above = strrchr(folders[i].original, '/');
-                    length = (size_t)(above - folders[i].original);
-                    memcpy(path, folders[i].original, length);
-                    break;
-                }
-            }
-        } else if (part > 1 || (part == 1 && name[0] != '.')) {
-            if (length + 1 + part >= PATH_MAX)
-                return false;
-            path[length] = '/';
-            memcpy(path + length + 1, name, part);
-            length += 1 + part;
-        }
-        name += part + (name[part] != 0);
-    }
-    strcpy(path + length, length == 0 ? "/" : "");
-    return true;
+    return resolve(path, length, name);
 }
 
 /* A line in a file of ours; a line is shorter than what the kernel appends at once. */
@@ -252,21 +289,17 @@ static bool is_free_name(const char *path, enum pio_intent intent) {
     return is_free(path, &file, intent);
 }
 
-/* The folder of `path` as it really is, with the name's last part: links on the way may lead anywhere. */
+/* The folder of `path` as it really is, with the name's last part. */
 static bool really(const char *path, char *real) {
     const char *slash = strrchr(path, '/');
     if (slash == path)
         return strcpy(real, path) != NULL;
     memcpy(real, path, (size_t)(slash - path));
     real[slash - path] = 0;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, real, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return false; /* the call itself will say so */
-    char link[40];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    size_t length = read_link(link, real);
-    close(fd);
-    return length > 0 && join(real, real, length == 1 ? 0 : length, slash);
+    if (!real_folder(real))
+        return false;
+    size_t length = strlen(real);
+    return join(real, real, length == 1 ? 0 : length, slash);
 }
 
 bool pio_stands_for_file(const char *name) {
@@ -363,12 +396,6 @@ static void refuse(struct pio_name *found, const char *path) {
     found->used = NULL;
 }
 
-/* A name that cannot be told from one of the user's files. */
-static void too_long(struct pio_name *found) {
-    errno = ENAMETOOLONG;
-    found->used = NULL;
-}
-
 /* Whether a link of /proc leads to what has no name, such as a pipe or a file that was removed, or to what this process has
  * open for writing anyway, such as its standard output. */
 static bool is_open_anyway(const char *path, const char *target) {
@@ -383,11 +410,12 @@ static bool is_open_anyway(const char *path, const char *target) {
 /* On to what a link `real` that holds `target` leads to: to the copy, if it leads to an original. */
 static bool follow(struct pio_name *found, const char *real, const char *target) {
     char *path = found->buffer;
-    size_t folder_length = (size_t)(strrchr(real, '/') + 1 - real);
-    bool fits = target[0] == '/' ? join(path, target, strlen(target), "") : join(path, real, folder_length, target);
-    if (!fits || with_original(path) == NULL)
-        return fits;
-    found->used = path;
+    size_t folder_length = above(real, strlen(real));
+    memcpy(path, real, folder_length);
+    if (!resolve(path, folder_length, target))
+        return false;
+    if (with_original(path) != NULL || strstr(target, "..") != NULL)
+        found->used = path;
     return to_copy(path);
 }
 
@@ -411,13 +439,16 @@ static void make_own(struct pio_name *found, enum pio_intent intent) {
     char *path = found->buffer, real[PATH_MAX], target[PATH_MAX];
     bool is_entry = intent == PIO_MAKE_ENTRY || intent == PIO_CHANGE_ENTRY;
     for (int links = 0; links < MOST_LINKS; links++) {
-        if (!really(path, real))
-            return; /* there is no such folder */
+        if (!really(path, real)) {
+            found->used = NULL; /* there is no such folder, or none that can be looked at */
+            return;
+        }
         if (with_original(real) != NULL) {
-            bool fits = to_copy(real);
+            if (!to_copy(real)) {
+                found->used = NULL;
+                return;
+            }
             found->used = strcpy(path, real);
-            if (!fits)
-                return too_long(found);
         }
         bool is_in_copy = with_copy(real) != NULL, is_link = !is_entry && read_link(real, target) > 0;
         bool is_of_proc = is_link && is_below(real, "/proc", 5);
@@ -438,8 +469,10 @@ static void make_own(struct pio_name *found, enum pio_intent intent) {
             return;
         }
         /* A link of the user's or of the job's. */
-        if (!follow(found, real, target))
-            return too_long(found);
+        if (!follow(found, real, target)) {
+            found->used = NULL;
+            return;
+        }
     }
 }
 
@@ -485,7 +518,8 @@ void pio_scratch_name(struct pio_name *found, int folder, const char *name, enum
         bool is_scratch = to_scratch(path), is_original = with_original(path) != NULL;
         bool has_left = name[0] != '/' && with_copy(path) == NULL;
         if (to_copy(path)) {
-            if (is_scratch || is_original || has_left)
+            /* What is looked at here is what the call is to get: `..` must lead both the same way. */
+            if (is_scratch || is_original || has_left || strstr(name, "..") != NULL)
                 found->used = path;
             if (!is_reading)
                 make_own(found, intent);
@@ -494,8 +528,10 @@ void pio_scratch_name(struct pio_name *found, int folder, const char *name, enum
             else if (intent == PIO_LOOK)
                 found->used = path;
         } else if (!is_reading) {
-            too_long(found);
+            found->used = NULL;
         }
+    } else if (!is_reading || name[0] == '/') {
+        found->used = NULL;
     }
     if (found->used != NULL)
         errno = saved;

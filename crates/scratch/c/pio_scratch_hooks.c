@@ -79,6 +79,8 @@ HOOK(ssize_t, -1, getxattr, ARGUMENTS(const char *path, const char *name, void *
         NEXT(name);                                                                                                    \
         struct pio_name found;                                                                                         \
         pio_scratch_name(&found, folder, path, PIO_LOOK);                                                              \
+        if (found.used == NULL && path != NULL)                                                                        \
+            return -1;                                                                                                 \
         if (path != NULL && pio_stands_for_file(found.used)) {                                                         \
             path = found.used;                                                                                         \
             as_file;                                                                                                   \
@@ -107,6 +109,8 @@ EXPORT ssize_t readlink(const char *path, char *target, size_t size) {
     NEXT(readlink);
     struct pio_name found;
     pio_scratch_name(&found, AT_FDCWD, path, PIO_LOOK);
+    if (found.used == NULL && path != NULL)
+        return -1;
     return path != NULL && pio_stands_for_file(found.used) ? is_no_link() : next(found.used, target, size);
 }
 
@@ -114,6 +118,8 @@ EXPORT ssize_t readlinkat(int folder, const char *path, char *target, size_t siz
     NEXT(readlinkat);
     struct pio_name found;
     pio_scratch_name(&found, folder, path, PIO_LOOK);
+    if (found.used == NULL && path != NULL)
+        return -1;
     return path != NULL && pio_stands_for_file(found.used) ? is_no_link() : next(folder, found.used, target, size);
 }
 

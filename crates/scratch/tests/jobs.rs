@@ -68,7 +68,7 @@ fn stamps(folder: &Path) -> Vec<(PathBuf, i64, i64, u64)> {
     tree(folder).into_keys().map(stamp).collect()
 }
 
-const SCRIPTS: [&str; 16] = [
+const SCRIPTS: [&str; 17] = [
     "cat input > out/new; cat latest >> out/new",
     "echo more >> log",
     "echo anew > out/old",
@@ -85,6 +85,7 @@ const SCRIPTS: [&str; 16] = [
     "sed -i s/before/after/ log; sort -o input input; test -L log || echo plain > is_plain",
     "cp -r out copy; tar cf all.tar out 2>/dev/null; mktemp -p out -q x.XXXXXX > /dev/null; rm -f out/x.* all.tar",
     "rm -r out; mkdir out; echo all new > out/old; cat latest results/old > seen",
+    "echo x >> results/../log; echo y > $HERE/results/deep/../new; cat out/../log $HERE/results/../log > results/../seen",
 ];
 
 #[test]
@@ -204,6 +205,40 @@ fn links_at_places_for_temporary_files_lead_to_copies_or_are_refused() {
     assert!(scratch.refused().contains(&old), "{:?}", scratch.refused());
     assert!(fs::read_to_string(&old).unwrap() == "mine\n" && !outside.path().join("none").exists());
     assert_eq!(stamps(own.path()), before);
+}
+
+/// `..` behind a link was dropped as it was written, while the kernel went where the link leads: what is there was emptied.
+#[test]
+fn above_a_link_is_what_is_above_its_folder() {
+    let (own, outside, temporary) = (place(), place(), tempfile::tempdir().unwrap());
+    fill(own.path());
+    fs::create_dir(outside.path().join("deep")).unwrap();
+    fs::write(outside.path().join("log"), "mine\n").unwrap();
+    symlink(outside.path().join("deep"), own.path().join("away")).unwrap();
+    symlink(outside.path().join("deep"), temporary.path().join("away")).unwrap();
+    symlink(own.path().join("out/deep"), temporary.path().join("in")).unwrap();
+    let before = (stamps(own.path()), stamps(outside.path()));
+    let scratch = Scratch::new(own.path(), &[]).unwrap();
+    let places = format!("H={}; T={}; ", own.path().display(), temporary.path().display());
+    for name in ["away/../log", "$H/away/../log", "$T/away/../log", "out/../away/../log"] {
+        assert_eq!(succeeds(&scratch, &format!("{places}cat {name}")), "mine\n", "{name}");
+        for change in ["echo x >", "echo x >>", "rm -f", "chmod 600"] {
+            is_refused(&scratch, &format!("{places}{change} {name}"));
+        }
+        is_refused(&scratch, &format!("{places}ln -s {name} l; echo x > l; f=$?; rm l; exit $f"));
+    }
+    is_refused(&scratch, &format!("{places}ln -s away/../log $T/l; ln -s $H/away/../log $T/m; echo x > $T/m"));
+    assert_eq!(succeeds(&scratch, &format!("{places}echo x > $T/in/../old; cat out/old")), "x\n");
+    // What is above no folder is not there.
+    for name in ["none/../log", "$H/none/../log", "input/../log", "$H/input/../log"] {
+        for call in ["cat", "ls", "echo x >>"] {
+            let done = in_scratch(&scratch, &format!("{places}{call} {name}"));
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(!done.status.success() && !said.contains("Read-only"), "{call} {name}: {done:?}");
+        }
+    }
+    assert_eq!((stamps(own.path()), stamps(outside.path())), before);
+    assert_eq!(fs::read_to_string(outside.path().join("log")).unwrap(), "mine\n");
 }
 
 /// It was the job's for having changed in the second of the start or later, for being no file, or by its name in /proc.
