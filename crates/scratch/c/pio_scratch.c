@@ -354,7 +354,23 @@ static bool lock(const char *name) {
     }
 }
 
-/* Replaces the link by a file of its own. */
+/* Makes `fresh` a copy of `original`, which is `file`; without its bytes, that need not be readable. */
+static bool copy_file(const char *original, const struct stat *file, const char *fresh, bool with_bytes) {
+    int from = with_bytes ? (int)syscall(SYS_openat, AT_FDCWD, original, O_RDONLY | O_CLOEXEC, 0) : -1;
+    if (with_bytes && from < 0)
+        return false;
+    int to = (int)syscall(SYS_openat, AT_FDCWD, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool done = to >= 0 && (!with_bytes || copy_bytes(from, to)) && fchmod(to, file->st_mode & 07777) == 0;
+    int saved = errno;
+    if (to >= 0)
+        close(to);
+    if (from >= 0)
+        close(from);
+    errno = saved;
+    return done;
+}
+
+/* Replaces the link by a file of its own; one whose file is gone since goes, too. If that fails, errno is set. */
 static bool replace(const char *path, bool with_bytes) {
     char name[PATH_MAX], original[PATH_MAX];
     if (!join(name, control, strlen(control), "/replacing") || !lock(name))
@@ -362,22 +378,18 @@ static bool replace(const char *path, bool with_bytes) {
     bool done = false;
     size_t length = strlen(path);
     char fresh[PATH_MAX];
+    struct stat file;
     if (!pio_stands_for_file(path)) {
         done = true; /* another process was faster */
     } else if (read_link(path, original) > 0 && join(fresh, path, length, ".pioscope-new")) {
-        int from = (int)syscall(SYS_openat, AT_FDCWD, original, O_RDONLY | O_CLOEXEC, 0);
-        struct stat file = {0};
-        if (from >= 0 && fstat(from, &file) == 0) {
-            int to = (int)syscall(SYS_openat, AT_FDCWD, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-            done = to >= 0 && (!with_bytes || copy_bytes(from, to)) && fchmod(to, file.st_mode & 07777) == 0 &&
+        if (syscall(SYS_newfstatat, AT_FDCWD, original, &file, 0) != 0) {
+            done = errno == ENOENT && syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0;
+        } else {
+            done = copy_file(original, &file, fresh, with_bytes) &&
                    syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, path, 0) == 0;
-            if (to >= 0)
-                close(to);
+            if (done && with_bytes && file.st_size > 0)
+                note("/copied", original);
         }
-        if (from >= 0)
-            close(from);
-        if (done && with_bytes && file.st_size > 0)
-            note("/copied", original);
         if (!done) {
             int saved = errno;
             syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
@@ -457,9 +469,11 @@ static void make_own(struct pio_name *found, enum pio_intent intent) {
         /* The job may have moved such a link to where its own files are. */
         if (is_link && !is_of_proc && pio_stands_for_file(real) && (is_in_copy || is_free_name(real, PIO_CHANGE_LINK))) {
             if (!replace(real, intent != PIO_REPLACE_FILE)) {
-                if (errno == EACCES || errno == ENOENT || errno == EPERM)
-                    return; /* a file that cannot be read, or is gone: the call itself will say so */
-                found->used = NULL;
+                int why = errno;
+                if (why == EACCES || why == EPERM)
+                    note("/refused", target);
+                errno = why;
+                found->used = NULL; /* what the link leads to is the user's */
             }
             return;
         }

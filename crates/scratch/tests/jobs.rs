@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
@@ -29,8 +29,19 @@ fn fill(folder: &Path) {
 }
 
 fn in_scratch(scratch: &Scratch, script: &str) -> Output {
-    let mut command = Command::new("sh");
-    command.args(["-c", script]).current_dir(scratch.working_folder());
+    run_in_scratch(scratch, &["sh", "-c", script])
+}
+
+/// The same by a user whom rights hold back.
+fn in_scratch_without_override(scratch: &Scratch, script: &str) -> Output {
+    let is_root = fs::metadata(scratch.folder()).unwrap().uid() == 0;
+    let words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "sh", "-c", script];
+    run_in_scratch(scratch, if is_root { &words } else { &words[2..] })
+}
+
+fn run_in_scratch(scratch: &Scratch, words: &[&str]) -> Output {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).current_dir(scratch.working_folder());
     command.env("LD_PRELOAD", scratch.library()).envs(scratch.environment()).output().unwrap()
 }
 
@@ -419,6 +430,35 @@ fn changes_what_is_mounted(place: &Path) {
     let kept = tree(&disk);
     assert_eq!(kept.into_keys().collect::<Vec<_>>(), [PathBuf::from("old")]);
     assert_eq!(fs::read_to_string(disk.join("old")).unwrap(), "before\n");
+}
+
+/// The call reached the file itself, as there was no copy.
+#[test]
+fn what_cannot_be_copied_stays() {
+    let own = place();
+    let file = |name: &str| own.path().join(name);
+    for (name, mode) in [("secret", 0), ("log", 0o200), ("anew", 0o200), ("gone", 0o600)] {
+        fs::write(file(name), "mine\n").unwrap();
+        fs::set_permissions(file(name), Permissions::from_mode(mode)).unwrap();
+    }
+    let scratch = Scratch::new(own.path(), &[]).unwrap();
+    fs::remove_file(file("gone")).unwrap();
+    let before = stamps(own.path());
+    let run = |script: &str| in_scratch_without_override(&scratch, script);
+    for script in ["chmod 600 secret", "touch secret", "echo x >> log", "ln secret hard"] {
+        let done = run(script);
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(!done.status.success() && said.contains("ermission denied"), "{script}: {done:?}");
+    }
+    assert_eq!(scratch.refused(), BTreeSet::from([file("log"), file("secret")]));
+    // What it holds is of no use where nothing of it is kept.
+    assert_eq!(run("echo x > anew; chmod 600 anew; cat anew").stdout, b"x\n");
+    // What is there no more can be made anew.
+    assert!(!run("cat gone").status.success());
+    assert!(!run("chmod 600 gone").status.success());
+    assert_eq!(run("echo x >> gone; cat gone").stdout, b"x\n");
+    assert_eq!(stamps(own.path()), before);
+    assert!(!file("gone").exists());
 }
 
 #[test]
