@@ -385,6 +385,8 @@ static bool replace(const char *path, bool with_bytes) {
         if (syscall(SYS_newfstatat, AT_FDCWD, original, &file, 0) != 0) {
             done = errno == ENOENT && syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0;
         } else {
+            /* A call that may not write to it fails, and nothing is overwritten. */
+            with_bytes = with_bytes || syscall(SYS_faccessat, AT_FDCWD, original, W_OK) != 0;
             done = copy_file(original, &file, fresh, with_bytes) &&
                    syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, path, 0) == 0;
             if (done && with_bytes && file.st_size > 0)

@@ -222,6 +222,8 @@ HOOK_HERE(creat64, ARGUMENTS(const char *path, mode_t mode), path, PIO_REPLACE_F
 static enum pio_intent of_mode(const char *mode) {
     if (mode == NULL || (mode[0] == 'r' && strchr(mode, '+') == NULL))
         return PIO_READ;
+    if (mode[0] != 'r' && strchr(mode, 'x') != NULL)
+        return PIO_MAKE_ENTRY;
     return mode[0] == 'w' ? PIO_REPLACE_FILE : PIO_CHANGE_FILE;
 }
 

@@ -461,6 +461,41 @@ fn what_cannot_be_copied_stays() {
     assert!(!file("gone").exists());
 }
 
+/// Makes a file by fopen() in each of the modes that are given.
+const MAKES_BY_MODE: &str = r#"
+#include <errno.h>
+#include <stdio.h>
+int main(int count, char **words) {
+    for (int i = 2; i < count; i++) {
+        FILE *file = fopen(words[1], words[i]);
+        printf("%s\n", file != NULL ? "made" : errno == EEXIST ? "there" : "?");
+        if (file != NULL)
+            fclose(file);
+    }
+    return 0;
+}
+"#;
+
+/// The copy was empty from then on.
+#[test]
+fn a_call_that_fails_changes_nothing_in_the_copy() {
+    let (own, temporary) = (place(), tempfile::tempdir().unwrap());
+    fill(own.path());
+    fs::set_permissions(own.path().join("log"), Permissions::from_mode(0o444)).unwrap();
+    fs::write(own.path().join("make.c"), MAKES_BY_MODE).unwrap();
+    let built = Command::new("cc").args(["-o", "make", "make.c"]).current_dir(own.path()).status();
+    assert!(built.unwrap().success());
+    let old = temporary.path().join("old");
+    fs::write(&old, "mine\n").unwrap();
+    let scratch = Scratch::new(own.path(), &[]).unwrap();
+    assert_eq!(succeeds(&scratch, "./make input wx w+bx ax; cat input"), "there\nthere\nthere\nwhat is read\n");
+    assert_eq!(succeeds(&scratch, &format!("./make {} wx", old.display())), "there\n");
+    assert_eq!(succeeds(&scratch, "./make new wx; ./make input w; cat input"), "made\nmade\n");
+    assert!(scratch.refused().is_empty(), "{:?}", scratch.refused());
+    let done = in_scratch_without_override(&scratch, "echo x > log || cat log");
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "before\n", "{done:?}");
+}
+
 #[test]
 fn ranks_that_open_a_file_at_once_change_one_copy() {
     let own = place();
