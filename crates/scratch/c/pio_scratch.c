@@ -16,7 +16,7 @@
 
 #define MOST_FOLDERS 16
 #define MOST_LINKS 40 /* the kernel's own limit */
-#define LONGEST_S 600 /* who copies a file for longer was killed */
+#define LONGEST_S 600 /* who copies and says nothing for longer was killed */
 
 /* The folders that are copied, without a slash at the end; longest first. */
 static struct folder {
@@ -307,14 +307,19 @@ bool pio_stands_for_file(const char *name) {
     return folder_count > 0 && read_link(name, target) > 0 && target[0] == '/' && with_original(target) != NULL;
 }
 
-/* Copies the bytes of one open file to another. */
-static bool copy_bytes(int from, int to) {
+/* Says to those who wait for the open file `lock` that the copying goes on. */
+static void still_copies(int lock) {
+    syscall(SYS_utimensat, lock, NULL, NULL, 0);
+}
+
+/* Copies the bytes of one open file to another, in parts that take much less than LONGEST_S each. */
+static bool copy_bytes(int from, int to, int lock) {
     if (ioctl(to, FICLONE, from) == 0)
         return true;
-    static const size_t most = 1 << 20;
+    static const size_t most = 8 << 20, most_within_kernel = 64 << 20;
     long got;
-    while ((got = syscall(SYS_copy_file_range, from, NULL, to, NULL, (size_t)1 << 30, 0)) > 0)
-        ;
+    while ((got = syscall(SYS_copy_file_range, from, NULL, to, NULL, most_within_kernel, 0)) > 0)
+        still_copies(lock);
     if (got == 0 && lseek(from, 0, SEEK_CUR) > 0)
         return true;
     /* Not between these file systems, or there is nothing. */
@@ -332,21 +337,21 @@ static bool copy_bytes(int from, int to) {
             }
             done += put;
         }
+        still_copies(lock);
     }
     free(bytes);
     return got == 0;
 }
 
 /* Only one process of the job replaces a link at a time: a second copy would take the place of what was written to the
- * first. A file that one alone can create works on every file system; one that was killed does not hold up the others. */
-static bool lock(const char *name) {
+ * first. A file that one alone can create works on every file system; one that was killed does not hold up the others.
+ * It is open as long as the process has the lock; negative if that fails. */
+static int lock(const char *name) {
     struct timespec pause = {0, 1000000};
     for (;;) {
         int fd = (int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            return close(fd) == 0;
-        if (errno != EEXIST)
-            return false;
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
         struct stat file;
         if (syscall(SYS_newfstatat, AT_FDCWD, name, &file, 0) == 0 && time(NULL) - file.st_ctim.tv_sec > LONGEST_S)
             syscall(SYS_unlinkat, AT_FDCWD, name, 0);
@@ -355,12 +360,12 @@ static bool lock(const char *name) {
 }
 
 /* Makes `fresh` a copy of `original`, which is `file`; without its bytes, that need not be readable. */
-static bool copy_file(const char *original, const struct stat *file, const char *fresh, bool with_bytes) {
+static bool copy_file(const char *original, const struct stat *file, const char *fresh, bool with_bytes, int lock) {
     int from = with_bytes ? (int)syscall(SYS_openat, AT_FDCWD, original, O_RDONLY | O_CLOEXEC, 0) : -1;
     if (with_bytes && from < 0)
         return false;
     int to = (int)syscall(SYS_openat, AT_FDCWD, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    bool done = to >= 0 && (!with_bytes || copy_bytes(from, to)) && fchmod(to, file->st_mode & 07777) == 0;
+    bool done = to >= 0 && (!with_bytes || copy_bytes(from, to, lock)) && fchmod(to, file->st_mode & 07777) == 0;
     int saved = errno;
     if (to >= 0)
         close(to);
@@ -373,7 +378,8 @@ static bool copy_file(const char *original, const struct stat *file, const char 
 /* Replaces the link by a file of its own; one whose file is gone since goes, too. If that fails, errno is set. */
 static bool replace(const char *path, bool with_bytes) {
     char name[PATH_MAX], original[PATH_MAX];
-    if (!join(name, control, strlen(control), "/replacing") || !lock(name))
+    int locked = join(name, control, strlen(control), "/replacing") ? lock(name) : -1;
+    if (locked < 0)
         return false;
     bool done = false;
     size_t length = strlen(path);
@@ -387,7 +393,7 @@ static bool replace(const char *path, bool with_bytes) {
         } else {
             /* A call that may not write to it fails, and nothing is overwritten. */
             with_bytes = with_bytes || syscall(SYS_faccessat, AT_FDCWD, original, W_OK) != 0;
-            done = copy_file(original, &file, fresh, with_bytes) &&
+            done = copy_file(original, &file, fresh, with_bytes, locked) &&
                    syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, path, 0) == 0;
             if (done && with_bytes && file.st_size > 0)
                 note("/copied", original);
@@ -399,6 +405,7 @@ static bool replace(const char *path, bool with_bytes) {
         }
     }
     int saved = errno;
+    close(locked);
     syscall(SYS_unlinkat, AT_FDCWD, name, 0);
     errno = saved;
     return done;

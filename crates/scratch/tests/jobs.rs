@@ -509,6 +509,63 @@ fn ranks_that_open_a_file_at_once_change_one_copy() {
     assert!(!scratch.folder().join("replacing").exists());
 }
 
+/// Copies a mebibyte each fifth of a second, on a clock by which a file is 599 s older than it is.
+const COPIES_SLOWLY: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+long syscall(long number, ...) {
+    long (*next)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"), given[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        given[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_copy_file_range) {
+        usleep(200000);
+        given[4] = given[4] < 1 << 20 ? given[4] : 1 << 20;
+    }
+    return next(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+}
+int ioctl(int fd, unsigned long request, ...) {
+    (void)fd, (void)request;
+    errno = ENOTTY;
+    return -1;
+}
+time_t time(time_t *seconds) {
+    struct timespec now;
+    (void)seconds;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec + 599;
+}
+"#;
+
+/// After 600 s another rank took the one that copied for dead, and began to copy to the same file.
+#[test]
+fn who_copies_a_large_file_is_waited_for() {
+    let (own, outside) = (place(), place());
+    fs::write(own.path().join("large"), vec![b'.'; 16 << 20]).unwrap();
+    fs::write(outside.path().join("slow.c"), COPIES_SLOWLY).unwrap();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o", "slow.so", "slow.c", "-ldl"])
+        .current_dir(outside.path())
+        .status();
+    assert!(built.unwrap().success());
+    let scratch = Scratch::new(own.path(), &[]).unwrap();
+    let script = format!(
+        "export LD_PRELOAD={}:$LD_PRELOAD; sh -c 'echo x >> large' & sleep 0.1; sh -c 'echo x >> large' && wait $!",
+        outside.path().join("slow.so").display(),
+    );
+    succeeds(&scratch, &script);
+    let found = fs::read(scratch.working_folder().join("large")).unwrap();
+    let (copied, added) = found.split_at(16 << 20);
+    assert!(copied.iter().all(|byte| *byte == b'.') && added == b"x\nx\n");
+}
+
 #[test]
 fn what_a_killed_process_left_is_removed() {
     let own = place();
