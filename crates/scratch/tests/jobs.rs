@@ -238,7 +238,10 @@ fn above_a_link_is_what_is_above_its_folder() {
         }
         is_refused(&scratch, &format!("{places}ln -s {name} l; echo x > l; f=$?; rm l; exit $f"));
     }
-    is_refused(&scratch, &format!("{places}ln -s away/../log $T/l; ln -s $H/away/../log $T/m; echo x > $T/m"));
+    is_refused(
+        &scratch,
+        &format!("{places}ln -s away/../log $T/l; ln -s $H/away/../log $T/m; echo x > $T/m"),
+    );
     assert_eq!(succeeds(&scratch, &format!("{places}echo x > $T/in/../old; cat out/old")), "x\n");
     // What is above no folder is not there.
     for name in ["none/../log", "$H/none/../log", "input/../log", "$H/input/../log"] {
@@ -488,7 +491,10 @@ fn a_call_that_fails_changes_nothing_in_the_copy() {
     let old = temporary.path().join("old");
     fs::write(&old, "mine\n").unwrap();
     let scratch = Scratch::new(own.path(), &[]).unwrap();
-    assert_eq!(succeeds(&scratch, "./make input wx w+bx ax; cat input"), "there\nthere\nthere\nwhat is read\n");
+    assert_eq!(
+        succeeds(&scratch, "./make input wx w+bx ax; cat input"),
+        "there\nthere\nthere\nwhat is read\n"
+    );
     assert_eq!(succeeds(&scratch, &format!("./make {} wx", old.display())), "there\n");
     assert_eq!(succeeds(&scratch, "./make new wx; ./make input w; cat input"), "made\nmade\n");
     assert!(scratch.refused().is_empty(), "{:?}", scratch.refused());
@@ -571,13 +577,20 @@ fn what_a_killed_process_left_is_removed() {
     let own = place();
     let left = Scratch::new(own.path(), &[]).unwrap();
     let alive = left.folder().to_owned();
-    let dead = own.path().join(".pioscope-scratch-dead");
-    fs::create_dir_all(dead.join("copy/deep")).unwrap();
-    fs::write(dead.join("alive"), "").unwrap();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let left_on = |host: &str, name: &str| {
+        let folder = own.path().join(format!(".pioscope-scratch-{name}"));
+        fs::create_dir_all(folder.join("copy/deep")).unwrap();
+        fs::write(folder.join("alive"), format!("{host} 4711\n")).unwrap();
+        folder
+    };
+    let dead = left_on(host.trim_end(), "dead");
+    // Whether a process of another host lives, a lock need not tell.
+    let far = left_on("far", "far");
     let other = own.path().join(".pioscope-scratch-other");
     fs::create_dir(&other).unwrap();
     let _second = Scratch::new(own.path(), &[]).unwrap();
-    assert!(alive.exists() && !dead.exists() && other.exists());
+    assert!(alive.exists() && !dead.exists() && far.exists() && other.exists());
 }
 
 #[test]
