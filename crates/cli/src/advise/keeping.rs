@@ -32,6 +32,12 @@ fn more_files(path: &Path) -> [PathBuf; 2] {
 /// # Errors
 /// If not.
 pub(super) fn check_place(path: &Path) -> Result<()> {
+    ensure!(
+        more_files(path).iter().all(|file| file != path),
+        "{}: a file of this name may be written beside the advice, for job scripts: expected another name, as --keep {}",
+        path.display(),
+        path.with_extension("toml").display()
+    );
     whole_file::check(path)?;
     let is_ours =
         |file: &Path| fs::read(file).is_ok_and(|text| text.starts_with(format!("# {WRITTEN_BY}").as_bytes()));
@@ -177,6 +183,18 @@ mod tests {
         fs::write(folder.path().join("advice.hints"), "cb_nodes 1\n").unwrap();
         let error = check_place(&path).unwrap_err().to_string();
         assert!(error.starts_with(&at("advice.hints")) && error.contains("--keep FILE"), "{error}");
+    }
+
+    /// The variables took the place of the advice.
+    #[test]
+    fn advice_does_not_have_the_name_of_what_is_kept_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["advice.env", "advice.hints"] {
+            let error = check_place(&folder.path().join(name)).unwrap_err().to_string();
+            let expected = folder.path().join("advice.toml").display().to_string();
+            assert!(error.contains(name) && error.ends_with(&expected), "{error}");
+        }
+        check_place(&folder.path().join("env")).unwrap();
     }
 
     #[test]
