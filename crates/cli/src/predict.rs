@@ -27,7 +27,7 @@ use crate::own_way;
 use crate::progress::{Progress, Working};
 use crate::recorded_calls::{machine_of_run, way_of_run};
 use crate::sweep::{self, Axis, Outputs, Source, SweepDefinition};
-use crate::whole_file;
+use crate::whole_file::{self, WholeFile};
 use crate::workload::Named;
 use crate::workload_traffic;
 
@@ -131,6 +131,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 
     let own = own_way::of_trace(trace.tables());
     let strategies = strategies(&arguments.strategy, &workload, Some(own.strategy));
+    let path_of = |machine: &Machine, strategy: Strategy| {
+        output.join(format!("{stem}-{}-{strategy}.pio", machine.name))
+    };
+    for asked in &machines {
+        strategies.iter().try_for_each(|strategy| check_place(&path_of(&asked.machine, *strategy)))?;
+    }
     refuse_other_runs(&arguments.measured, &measured, &strategies, &hints, &workload)?;
     let options = options(arguments.ranks_per_node);
     let (program, ranks) = (learned::program(trace.tables()), workload.ranks());
@@ -153,9 +159,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
             None => asked.machine.clone(),
         };
         own_way::tell_of_another(machine, trace.tables());
-        let path_of = |strategy: Strategy| output.join(format!("{stem}-{}-{strategy}.pio", machine.name));
         let predict = |&strategy: &Strategy| {
-            predict(machine, &workload, strategy, &hints, &options, &path_of(strategy))
+            predict(machine, &workload, strategy, &hints, &options, &path_of(machine, strategy))
         };
         let simulated_all = strategies.iter().map(predict).collect::<Result<Vec<_>>>();
         let mut of_machine = simulated_all.with_context(|| path.display().to_string())?;
@@ -181,7 +186,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let asked_for = measured.iter().filter(|((of, _), _)| *of == machine.name);
         runs.extend(asked_for.map(|((_, strategy), run)| (*strategy, run)));
         for (prediction, strategy) in of_machine.iter_mut().zip(&strategies) {
-            let path = path_of(*strategy);
+            let path = path_of(machine, *strategy);
             if let Some(run) = runs.get(strategy.name()) {
                 prediction.measured_s = Some(run.run.io_time_s);
                 prediction.beside = Some(run.beside(&path, machine, prediction.correction())?);
@@ -471,6 +476,16 @@ fn refuse_other_runs(
     Ok(())
 }
 
+/// A simulated trace may take the place of an earlier one, and of nothing else: a recorded run of that name could not be made
+/// again.
+fn check_place(path: &Path) -> Result<()> {
+    let is_simulated = || Trace::open(path).is_ok_and(|trace| trace.tables().note("simulator").is_some());
+    if path.exists() && !is_simulated() {
+        bail!("{}: is there, and is no simulated trace: expected another folder (--output)", path.display());
+    }
+    Ok(())
+}
+
 /// Simulates one combination; its trace goes to `path`.
 fn predict(
     machine: &Machine,
@@ -483,8 +498,11 @@ fn predict(
     let calls = workload.programs.iter().map(|program| program.len() as u64).sum();
     let progress = Progress::new(&format!("{} under {strategy}", machine.name), calls);
     let mut tell = |state: pio_sim::Progress| progress.set(state.calls_begun);
-    let simulated = pio_sim::simulate(machine, workload, strategy, hints, options, Some(path), &mut tell)
+    let trace = WholeFile::create(path)?;
+    let place = Some(trace.place());
+    let simulated = pio_sim::simulate(machine, workload, strategy, hints, options, place, &mut tell)
         .with_context(|| format!("{} under {strategy}", machine.name))?;
+    trace.keep()?;
     let (ranks_per_node, cores) = (simulated.ranks_per_node, machine.nodes.cores);
     Ok(Prediction {
         machine: machine.name.clone(),

@@ -31,6 +31,11 @@ impl WholeFile {
         self.whole.file()
     }
 
+    /// Where that is.
+    pub(crate) fn place(&self) -> &Path {
+        self.whole.place()
+    }
+
     /// It is complete.
     pub(crate) fn keep(self) -> Result<()> {
         let path = self.whole.path().to_owned();

@@ -46,6 +46,23 @@ fn a_trace_cannot_be_a_device() {
     assert!(!place.join("ran").exists());
 }
 
+/// It was emptied, and a run of the same name as its prediction was lost.
+#[test]
+fn a_prediction_takes_the_place_of_nothing_but_a_prediction() {
+    let place = Place::new();
+    place.pioscope(["workload", "ior-easy", "-o", "run.pio", "--param", "ranks=2"]).succeeds();
+    let recorded = place.join("run-sp-argonne-two-phase.pio");
+    fs::copy(place.join("run.pio"), &recorded).unwrap();
+    let predict = |strategies| place.pioscope(["predict", "run.pio", "-m", "sp-argonne", "-s", strategies]);
+    predict("list,two-phase").fails_with("run-sp-argonne-two-phase.pio: is there, and is no simulated trace");
+    assert_eq!(fs::read(&recorded).unwrap(), fs::read(place.join("run.pio")).unwrap());
+    assert!(!place.join("run-sp-argonne-list.pio").exists());
+    // One that was simulated may be simulated again.
+    predict("list").succeeds();
+    predict("list").succeeds();
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 3);
+}
+
 #[test]
 fn filters_are_told_when_the_job_has_ended() {
     let place = Place::new();
