@@ -80,6 +80,15 @@ static size_t count_of(char *const *list) {
     return count;
 }
 
+bool pio_is_environment(char *const *from) {
+    if (from == NULL)
+        return true;
+    bool can = may_be_mapped(from);
+    for (; can && *from != NULL; from++)
+        can = may_be_mapped(*from);
+    return can;
+}
+
 size_t pio_environment_bytes(char *const *from) {
     size_t list = 0;
     for (size_t i = 0; i < count_of(from); i++) {

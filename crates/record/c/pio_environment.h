@@ -8,6 +8,9 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Whether it can be one: the kernel has not looked at it yet. */
+bool pio_is_environment(char *const *from);
+
 /* Room for what pio_build_environment() makes. */
 size_t pio_environment_bytes(char *const *from);
 

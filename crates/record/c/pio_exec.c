@@ -77,7 +77,7 @@ static void look_at_named(const char *name, struct pio_program *program, char *p
     do {                                                                                                               \
         int saved = errno;                                                                                             \
         struct pio_program program;                                                                                    \
-        char *path = pio_take_path_buffer();                                                                           \
+        char *path = pio_is_environment(from) ? pio_take_path_buffer() : NULL;                                         \
         if (path == NULL) {                                                                                            \
             char *const *made = from;                                                                                  \
             errno = saved;                                                                                             \

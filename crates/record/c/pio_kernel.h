@@ -17,6 +17,12 @@ extern void *pio_next_of_syscall;
 /* mmap, also before anything can be looked up. */
 long pio_kernel_mmap(void *address, size_t length, int protection, int flags, int fd, off64_t offset);
 
+/* Whether there may be something at an address that the kernel has not looked at yet: below 64 KiB it maps nothing, and programs that
+ * try what a wrong address does give such a one. */
+static inline bool may_be_mapped(const void *address) {
+    return (uintptr_t)address >= 65536 && (intptr_t)address > 0;
+}
+
 /* Whether a program's own pointer to a name can be followed. */
 bool pio_can_read(const char *name);
 

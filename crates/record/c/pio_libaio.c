@@ -37,9 +37,9 @@ static struct pio_record *begin_iocb(struct pioscope_span *span, const struct io
     case IOCB_CMD_PWRITE:
         return pio_begin_async(span, PIO_CALL_LIBAIO_WRITE, fd, offset, size);
     case IOCB_CMD_PREADV:
-        return pio_begin_async(span, PIO_CALL_LIBAIO_READ, fd, offset, vector_bytes(vector, (int)size, 0));
+        return pio_begin_async(span, PIO_CALL_LIBAIO_READ, fd, offset, given_vector_bytes(vector, size));
     case IOCB_CMD_PWRITEV:
-        return pio_begin_async(span, PIO_CALL_LIBAIO_WRITE, fd, offset, vector_bytes(vector, (int)size, 0));
+        return pio_begin_async(span, PIO_CALL_LIBAIO_WRITE, fd, offset, given_vector_bytes(vector, size));
     case IOCB_CMD_FSYNC:
         return pio_begin_async(span, PIO_CALL_FSYNC, fd, PIO_NO_OFFSET, 0);
     case IOCB_CMD_FDSYNC:
@@ -52,10 +52,14 @@ static struct pio_record *begin_iocb(struct pioscope_span *span, const struct io
 /* Before a submission: from then on, another thread may see completions. False if nothing is recorded of it. */
 static bool begin_submission(struct pioscope_span *span, long count, struct iocb **list) {
     bool is_ours = false;
-    if (inside_libaio || !recording() || !is_owner())
+    if (inside_libaio || !recording() || !is_owner() || !may_be_mapped(list))
         return false;
-    for (long i = 0; i < count; i++)
-        is_ours = tracked((int)list[i]->aio_fildes) || is_ours;
+    for (long i = 0; i < count; i++) {
+        if (!may_be_mapped(list[i]))
+            count = i; /* the kernel takes those before it */
+        else
+            is_ours = tracked((int)list[i]->aio_fildes) || is_ours;
+    }
     struct in_flight *table = is_ours ? iocbs_in_flight() : NULL;
     if (table == NULL || !pio_hold_in_flight(table))
         return false;

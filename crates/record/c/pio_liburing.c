@@ -63,7 +63,7 @@ static void follow_library_ring(const struct io_uring *ring) {
         LIBURING_THEIRS(name, -ENOSYS)                                                                                 \
         pio_begin_change();                                                                                            \
         int result = theirs arguments;                                                                                 \
-        if (result >= 0 && pio_ring_of(ring->fd) == NULL)                                                              \
+        if (result >= 0 && !pio_follows_ring(ring->fd))                                                                \
             follow_library_ring(ring);                                                                                 \
         pio_end_change();                                                                                              \
         return result;                                                                                                 \
@@ -73,7 +73,7 @@ static void follow_library_ring(const struct io_uring *ring) {
 #define HOOK_RING_CALL(type, failure, name, parameters, arguments, submits)                                            \
     EXPORT type name parameters {                                                                                      \
         LIBURING_THEIRS(name, failure)                                                                                 \
-        struct ring *followed = pio_ring_of(ring->fd);                                                                 \
+        struct ring *followed = pio_take_ring(ring->fd);                                                               \
         struct pioscope_span span;                                                                                     \
         bool begun = pio_begin_ring_call(followed, &span, followed == NULL ? 0                                         \
                                                       : (submits)      ? ring->sq.sqe_tail                             \
@@ -88,9 +88,10 @@ static void follow_library_ring(const struct io_uring *ring) {
     EXPORT int name parameters {                                                                                       \
         LIBURING_THEIRS(name, -ENOSYS)                                                                                 \
         int result = theirs arguments;                                                                                 \
-        struct ring *followed = result < 0 ? NULL : pio_ring_of(ring->fd);                                             \
+        struct ring *followed = result < 0 ? NULL : pio_take_ring(ring->fd);                                           \
         if (followed != NULL)                                                                                          \
             seen;                                                                                                      \
+        pio_give_ring(followed);                                                                                       \
         return result;                                                                                                 \
     }
 
@@ -115,6 +116,19 @@ EXPORT void io_uring_queue_exit(struct io_uring *ring) {
     uint32_t left = pio_leave_rings((uint32_t)ring->fd, (uint32_t)ring->fd);
     ((void (*)(struct io_uring *))pio_function_of(copy, &place, "io_uring_queue_exit"))(ring);
     pio_rings_are_closed(left);
+}
+
+int io_uring_resize_rings(struct io_uring *ring, void *params);
+EXPORT int io_uring_resize_rings(struct io_uring *ring, void *params) {
+    LIBURING_THEIRS(io_uring_resize_rings, -ENOSYS)
+    pio_begin_change();
+    uint32_t left = pio_leave_rings((uint32_t)ring->fd, (uint32_t)ring->fd);
+    int result = theirs(ring, params);
+    if (left > 0)
+        follow_library_ring(ring);
+    pio_rings_are_closed(left);
+    pio_end_change();
+    return result;
 }
 
 int io_uring_submit(struct io_uring *ring);
@@ -183,7 +197,7 @@ EXPORT int io_uring_setup(unsigned entries, void *params) {
 }
 
 #define LIBURING_ENTER(next_call)                                                                                      \
-    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : pio_ring_of((int)fd);                              \
+    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : pio_take_ring((int)fd);                            \
     struct pioscope_span span;                                                                                         \
     bool submits = pio_begin_ring_call(ring, &span, ring == NULL ? 0 : pio_ring_tail(ring));                           \
     int result = next_call;                                                                                            \

@@ -68,9 +68,15 @@ enum {
 _Static_assert(sizeof(struct ring_sqe) == 64, "SQE");
 _Static_assert(sizeof(struct ring_params) == 120, "parameters");
 
+/* Instead of a descriptor: what becomes of a ring. One that was closed is there until nobody uses it any more. */
+#define RING_IS_MADE UINT32_MAX
+#define RING_IS_CLOSED (UINT32_MAX - 1)
+#define RING_IS_TAKEN_DOWN (UINT32_MAX - 2)
+
 /* A ring that is followed. */
 struct ring {
-    uint32_t fd; /* + 1; 0: this place is free */
+    uint32_t fd;    /* + 1; 0: this place is free */
+    uint32_t users; /* threads that have taken it up: one may wait for it while another closes its descriptor */
     uint32_t flags;
     struct in_flight *in_flight; /* its lock is the ring's */
     char *sq, *cq, *sqes;        /* our mappings; cq may be sq */
@@ -97,12 +103,30 @@ static void ring_is_unseen(void) {
         STORE(&pio_spool.header->unseen_rings, LOAD(&unseen_rings));
 }
 
-struct ring *pio_ring_of(int fd) {
+bool pio_follows_ring(int fd) {
+    if (LIKELY(LOAD(&rings_open) == 0) || fd < 0)
+        return false;
+    for (size_t i = 0; i < MOST_RINGS; i++)
+        if (ACQUIRE(&rings[i].fd) == (uint32_t)fd + 1)
+            return is_owner(); /* a forked child that has not begun has no mappings of its parent's */
+    return false;
+}
+
+/* Takes up the ring in a place, if it still is that of this descriptor. */
+static bool take_ring(struct ring *ring, uint32_t given) {
+    __atomic_fetch_add(&ring->users, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&ring->fd, __ATOMIC_SEQ_CST) == given)
+        return true;
+    pio_give_ring(ring);
+    return false;
+}
+
+struct ring *pio_take_ring(int fd) {
     if (LIKELY(LOAD(&rings_open) == 0) || fd < 0)
         return NULL;
     for (size_t i = 0; i < MOST_RINGS; i++)
         if (ACQUIRE(&rings[i].fd) == (uint32_t)fd + 1)
-            return is_owner() ? &rings[i] : NULL; /* a forked child that has not begun has no mappings of its parent's */
+            return is_owner() && take_ring(&rings[i], (uint32_t)fd + 1) ? &rings[i] : NULL;
     return NULL;
 }
 
@@ -132,6 +156,18 @@ static void unmap_ring(struct ring *ring) {
     pio_free_in_flight(ring->in_flight);
 }
 
+/* The last who had taken up a ring that was closed takes it down. */
+void pio_give_ring(struct ring *ring) {
+    uint32_t expected = RING_IS_CLOSED;
+    if (ring == NULL || __atomic_sub_fetch(&ring->users, 1, __ATOMIC_SEQ_CST) > 0 ||
+        !__atomic_compare_exchange_n(&ring->fd, &expected, RING_IS_TAKEN_DOWN, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        return;
+    int saved = errno;
+    unmap_ring(ring);
+    errno = saved;
+    RELEASE(&ring->fd, 0);
+}
+
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
@@ -154,7 +190,7 @@ void pio_follow_ring(int fd, const struct ring_params *made) {
     uint32_t expected = 0;
     if ((made->flags & ~RING_SETUP_FOLLOWED) == 0)
         for (size_t i = 0; i < MOST_RINGS && place == NULL; i++, expected = 0)
-            if (__atomic_compare_exchange_n(&rings[i].fd, &expected, UINT32_MAX, false, __ATOMIC_ACQUIRE,
+            if (__atomic_compare_exchange_n(&rings[i].fd, &expected, RING_IS_MADE, false, __ATOMIC_ACQUIRE,
                                             __ATOMIC_RELAXED))
                 place = &rings[i];
     if (place == NULL) {
@@ -162,7 +198,7 @@ void pio_follow_ring(int fd, const struct ring_params *made) {
         errno = saved;
         return;
     }
-    struct ring ring = {.fd = UINT32_MAX, .flags = made->flags};
+    struct ring ring = {.flags = made->flags};
     bool has_array = (made->flags & RING_SETUP_NO_SQARRAY) == 0;
     ring.sq_entries = made->sq_entries;
     ring.cq_entries = made->cq_entries;
@@ -184,7 +220,11 @@ void pio_follow_ring(int fd, const struct ring_params *made) {
         ring.array = has_array ? (uint32_t *)(ring.sq + made->sq.array) : NULL;
         ring.cq_tail = (uint32_t *)(ring.cq + made->cq.tail);
         ring.cqes = ring.cq + made->cq.cqes;
-        *place = ring;
+        ring.sq_seen = ACQUIRE(ring.sq_tail);
+        ring.cq_seen = ACQUIRE(ring.cq_tail);
+        /* Somebody may look whether it still is another one, and count as its user. */
+        const size_t rest = offsetof(struct ring, flags);
+        memcpy((char *)place + rest, (const char *)&ring + rest, sizeof ring - rest);
         __atomic_fetch_add(&rings_open, 1, __ATOMIC_RELAXED);
         RELEASE(&place->fd, (uint32_t)fd + 1);
     }
@@ -229,7 +269,7 @@ static __attribute__((noinline)) void look_for_rings(void) {
         for (long at = 0; at < filled && !is_found;) {
             const struct folder_entry *entry = (const struct folder_entry *)(entries + at);
             at += entry->bytes;
-            is_found = is_ring(folder, entry->name) && pio_ring_of(atoi(entry->name)) == NULL;
+            is_found = is_ring(folder, entry->name) && !pio_follows_ring(atoi(entry->name));
         }
     if (folder >= 0)
         KERNEL(SYS_close, folder);
@@ -276,7 +316,7 @@ static int32_t register_file(int fd, uint64_t from_ns) {
 /* The same for a file that is to be opened into a place: by its name, as it never has a descriptor. */
 static int32_t register_name(int folder, const char *name, uint64_t from_ns) {
     int32_t number = -1;
-    char *path = name == NULL ? NULL : pio_take_path_buffer();
+    char *path = may_be_mapped(name) ? pio_take_path_buffer() : NULL;
     if (path != NULL && pio_absolute_name(folder, name, path) && path[0] == '/' && !pio_is_foreign_path(path) && pio_is_kept(path)) {
         number = DESCRIPTORS + __atomic_add_fetch(&registered_files, 1, __ATOMIC_RELAXED);
         size_t length = strlen(path);
@@ -316,9 +356,8 @@ static void register_files(struct ring *ring, const int *files, uint32_t count) 
     set_files(ring, 0, files, count, now_ns());
 }
 
-void pio_see_registration(int fd, uint32_t what, const void *argument, uint32_t count) {
-    struct ring *ring = pio_ring_of(fd);
-    if (ring == NULL || !pio_hold_in_flight(ring->in_flight))
+static void see_registration(struct ring *ring, uint32_t what, const void *argument, uint32_t count) {
+    if (!pio_hold_in_flight(ring->in_flight))
         return;
     int saved = errno;
     const struct {
@@ -349,6 +388,14 @@ void pio_see_registration(int fd, uint32_t what, const void *argument, uint32_t 
     }
     pio_release_in_flight(ring->in_flight);
     errno = saved;
+}
+
+void pio_see_registration(int fd, uint32_t what, const void *argument, uint32_t count) {
+    struct ring *ring = pio_take_ring(fd);
+    if (ring == NULL)
+        return;
+    see_registration(ring, what, argument, count);
+    pio_give_ring(ring);
 }
 
 void pio_see_files(struct ring *ring, const int *files, uint32_t count) {
@@ -396,7 +443,7 @@ static struct pio_record *begin_on_file(struct pioscope_span *span, uint32_t cal
 static struct pio_record *begin_on_name(struct pioscope_span *span, uint32_t call, int folder, uint64_t address) {
     const char *name = (const char *)(uintptr_t)address;
     uint64_t id;
-    return name != NULL && pio_is_name_kept(folder, name, &id) ? pio_begin_async(span, call, -1, id, 0) : NULL;
+    return may_be_mapped(name) && pio_is_name_kept(folder, name, &id) ? pio_begin_async(span, call, -1, id, 0) : NULL;
 }
 
 /* A descriptor is closed by its number, or a registered file by its place. */
@@ -433,13 +480,13 @@ static void begin_operation(struct ring *ring, struct pioscope_span *span, const
     case RING_OP_READV_FIXED:
         fd = file_of(ring, sqe->fd, is_fixed);
         operation->record = begin_on_file(span, PIO_CALL_IO_URING_READ, fd, sqe->offset,
-                                          vector_bytes(vector, (int)sqe->length, 0));
+                                          given_vector_bytes(vector, sqe->length));
         break;
     case RING_OP_WRITEV:
     case RING_OP_WRITEV_FIXED:
         fd = file_of(ring, sqe->fd, is_fixed);
         operation->record = begin_on_file(span, PIO_CALL_IO_URING_WRITE, fd, sqe->offset,
-                                          vector_bytes(vector, (int)sqe->length, 0));
+                                          given_vector_bytes(vector, sqe->length));
         break;
     case RING_OP_READ:
     case RING_OP_READ_FIXED:
@@ -486,6 +533,8 @@ static void begin_operation(struct ring *ring, struct pioscope_span *span, const
         operation->record = begin_open(ring, span, sqe, operation);
         break;
     case RING_OP_FILES_UPDATE:
+        if (!may_be_mapped((const void *)(uintptr_t)sqe->address))
+            break;
         if (sqe->offset > UINT32_MAX)
             ring_is_unseen(); /* the kernel chooses the places, and tells the program alone */
         else
@@ -612,14 +661,17 @@ bool pio_begin_ring_call(struct ring *ring, struct pioscope_span *span, uint32_t
 }
 
 void pio_end_ring_call(struct ring *ring, const struct pioscope_span *span, bool submitted) {
-    if (ring == NULL || !is_owner() || !pio_hold_in_flight(ring->in_flight))
+    if (ring == NULL || !is_owner())
         return;
-    int saved = errno;
-    see_completions(ring);
-    pio_release_in_flight(ring->in_flight);
-    if (submitted)
-        span_over(span, end_of(span));
-    errno = saved;
+    if (pio_hold_in_flight(ring->in_flight)) {
+        int saved = errno;
+        see_completions(ring);
+        pio_release_in_flight(ring->in_flight);
+        if (submitted)
+            span_over(span, end_of(span));
+        errno = saved;
+    }
+    pio_give_ring(ring);
 }
 
 /* Whether all that was put into a ring was seen: the program may have submitted it by instructions of its own. */
@@ -628,18 +680,22 @@ static void check_ring(struct ring *ring) {
         ring_is_unseen();
 }
 
-static bool leave_ring(struct ring *ring) {
+static bool leave_ring(struct ring *ring, uint32_t given) {
     if (!pio_hold_in_flight(ring->in_flight))
         return false;
-    pio_begin_change();
-    see_completions(ring);
-    check_ring(ring);
+    bool is_left = __atomic_compare_exchange_n(&ring->fd, &given, RING_IS_CLOSED, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (is_left) {
+        pio_begin_change();
+        see_completions(ring);
+        check_ring(ring);
+        __atomic_fetch_sub(&rings_open, 1, __ATOMIC_RELAXED);
+    }
     pio_release_in_flight(ring->in_flight);
-    STORE(&ring->fd, UINT32_MAX);
-    unmap_ring(ring);
-    memset(ring, 0, sizeof *ring);
-    __atomic_fetch_sub(&rings_open, 1, __ATOMIC_RELAXED);
-    return true;
+    return is_left;
+}
+
+static bool is_descriptor(uint32_t given) {
+    return given != 0 && given < RING_IS_TAKEN_DOWN;
 }
 
 __attribute__((noinline)) uint32_t pio_leave_rings(uint32_t first, uint32_t last) {
@@ -649,11 +705,14 @@ __attribute__((noinline)) uint32_t pio_leave_rings(uint32_t first, uint32_t last
     int saved = errno;
     for (size_t i = 0; i < MOST_RINGS; i++) {
         uint32_t given = ACQUIRE(&rings[i].fd);
-        if (given == 0 || given == UINT32_MAX || given - 1 < first || given - 1 > last)
+        if (!is_descriptor(given) || given - 1 < first || given - 1 > last)
             continue;
         if (!is_owner())
             break;
-        left += leave_ring(&rings[i]);
+        if (take_ring(&rings[i], given)) {
+            left += leave_ring(&rings[i], given);
+            pio_give_ring(&rings[i]);
+        }
     }
     errno = saved;
     return left;
@@ -683,9 +742,11 @@ static void count_device_bytes(void) {
 void pio_finish_rings(void) {
     if (LOAD(pio_alive) == 0 || !is_owner())
         return;
-    for (size_t i = 0; i < MOST_RINGS && LOAD(&rings_open) > 0; i++)
-        if (rings[i].fd != 0 && rings[i].fd != UINT32_MAX)
+    for (size_t i = 0; i < MOST_RINGS && LOAD(&rings_open) > 0; i++) {
+        uint32_t given = ACQUIRE(&rings[i].fd);
+        if (is_descriptor(given) && take_ring(&rings[i], given))
             check_ring(&rings[i]), pio_end_ring_call(&rings[i], NULL, false);
+    }
     if (ACQUIRE(&pio_spool.state) != SPOOL_OPEN)
         return;
     look_for_rings();
@@ -701,7 +762,7 @@ long pio_ring_setup(long entries, struct ring_params *made) {
     if (fd >= 0)
         pio_follow_ring((int)fd, made);
     pio_end_change();
-    if (fd >= 0 && pio_ring_of((int)fd) != NULL) {
+    if (fd >= 0 && pio_follows_ring((int)fd)) {
         int saved = errno;
         pio_trap_ring_calls();
         errno = saved;
@@ -710,7 +771,7 @@ long pio_ring_setup(long entries, struct ring_params *made) {
 }
 
 long pio_ring_enter(int fd, long count, long least, long flags, long argument, long bytes) {
-    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : pio_ring_of(fd);
+    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : pio_take_ring(fd);
     struct pioscope_span span;
     bool submits = pio_begin_ring_call(ring, &span, ring == NULL ? 0 : ACQUIRE(ring->sq_tail));
     long result = KERNEL(SYS_io_uring_enter, fd, count, least, flags, argument, bytes);

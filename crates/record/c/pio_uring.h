@@ -65,8 +65,12 @@ enum {
     RING_ENTER_REGISTERED_RING = 1u << 4,
 };
 
-/* NULL for none that this process follows. */
-struct ring *pio_ring_of(int fd);
+bool pio_follows_ring(int fd);
+
+/* The ring of a descriptor, which is there until it is given back, though another thread may close it; NULL for none that this process
+ * follows. */
+struct ring *pio_take_ring(int fd);
+void pio_give_ring(struct ring *ring);
 
 /* While a thread makes or closes a ring, there is one that is not followed: no other thread may take that for one which the
  * program made by itself. So changes are counted as they begin and as they end. */
@@ -87,7 +91,8 @@ void pio_see_registration(int fd, uint32_t what, const void *argument, uint32_t 
 /* How far the program has put what it asks for. */
 uint32_t pio_ring_tail(const struct ring *ring);
 
-/* Before a call that may submit what lies in the ring up to `end`: from then on, another thread may see completions. */
+/* Before a call that may submit what lies in the ring up to `end`: from then on, another thread may see completions. After it, the
+ * ring is given back. */
 bool pio_begin_ring_call(struct ring *ring, struct pioscope_span *span, uint32_t end);
 void pio_end_ring_call(struct ring *ring, const struct pioscope_span *span, bool submitted);
 

@@ -232,6 +232,23 @@ fn rings_are_left_whatever_call_closes_them() {
     assert_eq!(Losses::of(&job.trace).unseen, []);
 }
 
+/// Both ended by SIGSEGV: the ring was taken down while a thread was in a call on it; and what the kernel had not looked at was read.
+#[test]
+fn what_programs_may_do_does_not_end_them() {
+    if !has_rings() {
+        return;
+    }
+    for (what, written) in [("closes", 10 * 100), ("addresses", 100)] {
+        let folder = folder();
+        let program = compile("cc", "uring_odd", folder.path(), &["-O1", "-luring", "-pthread"]);
+        let words = vec![program.into(), folder.path().into(), what.into()];
+        let job = record_in(folder, words, |_| {});
+        assert!(job.outcome.status.success(), "{what}: {:?}", job.outcome);
+        assert_eq!(job.bytes("/file", Op::Write), written, "{what}");
+        assert_eq!(Losses::of(&job.trace).unseen, [], "{what}");
+    }
+}
+
 /// With the archive of liburing inside it, a program makes and enters rings without a function that could be seen.
 #[test]
 fn a_ring_that_is_made_without_the_c_library_is_named() {
