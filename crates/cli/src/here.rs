@@ -7,11 +7,14 @@
 //! each time, and login nodes predict for them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use pio_machine::{Machine, Storage};
+use pio_record::{Mount, mounts};
 use pio_trace::{Op, Tables, Trace};
 
 use crate::mpi;
@@ -39,16 +42,18 @@ impl Here {
         let folder =
             folder.canonicalize().with_context(|| format!("{}: no such folder", folder.display()))?;
         let above = mounts().into_iter().filter(|mount| folder.starts_with(&mount.point));
-        let mount = above.max_by_key(|mount| mount.point.len()).unwrap_or_else(Mount::unknown_root);
+        let mount = above.max_by_key(|mount| mount.point.as_os_str().len()).unwrap_or_else(unknown_root);
         Ok(Here { options: format!("--folder {}", folder.display()), ..Here::of_mount(&mount) })
     }
 
     fn of_mount(mount: &Mount) -> Here {
         /// Of all, so that the name is one of a file; the mount point comes first.
         const LONGEST: usize = 200;
-        let mut of_all_hosts = name_of(&format!("{} {} {}", mount.point, mount.kind, mount.source));
+        let point = mount.point.as_os_str().as_bytes();
+        let words = [point, mount.kind.as_bytes(), mount.source.as_bytes()];
+        let mut of_all_hosts = name_of(&words.join(&b' '));
         of_all_hosts.truncate(LONGEST);
-        Here { name: name_of(&mount.point), of_all_hosts: Some(of_all_hosts), options: String::new() }
+        Here { name: name_of(point), of_all_hosts: Some(of_all_hosts), options: String::new() }
     }
 
     /// The I/O servers that a file describes.
@@ -59,7 +64,7 @@ impl Here {
         let path = description.canonicalize();
         let path = path.with_context(|| format!("{}: cannot find it", description.display()))?;
         // No mount's name has this sign.
-        let name = format!("store@{}", name_of(&path.to_string_lossy()));
+        let name = format!("store@{}", name_of(path.as_os_str().as_bytes()));
         Ok(Here { name, of_all_hosts: None, options: format!("--store {}", path.display()) })
     }
 
@@ -182,12 +187,12 @@ pub(crate) fn kept() -> Vec<PathBuf> {
 /// The folders below which files are on a place that was calibrated, and its description. One that cannot be read is none.
 pub(crate) fn calibrated_folders() -> Vec<(PathBuf, Machine)> {
     let mounts: BTreeMap<_, _> = mounts().into_iter().map(|mount| (mount.point.clone(), mount)).collect();
-    let of = |(point, mount): (String, Mount)| Some((point.into(), Here::of_mount(&mount).load().ok()?));
+    let of = |(point, mount): (PathBuf, Mount)| Some((point, Here::of_mount(&mount).load().ok()?));
     mounts.into_iter().filter_map(of).collect()
 }
 
 fn folder_of_host() -> Result<PathBuf> {
-    Ok(cache()?.join(name_of(&host())))
+    Ok(cache()?.join(name_of(host().as_bytes())))
 }
 
 /// No host's name has this sign.
@@ -206,14 +211,14 @@ pub(crate) fn host() -> String {
 }
 
 /// The name of a file that says a path, and no other's: `/dev/shm` is `dev-shm`, `/` is `root`.
-fn name_of(path: &str) -> String {
-    if path == "/" {
+fn name_of(path: &[u8]) -> String {
+    if path == b"/" {
         return "root".to_owned();
     }
     let mut name = String::new();
     // Where this is a mount of its own, it must not be taken for `/`.
-    let path = if path == "/root" { path } else { path.strip_prefix('/').unwrap_or(path) };
-    for (index, byte) in path.bytes().enumerate() {
+    let path = if path == b"/root" { path } else { path.strip_prefix(b"/").unwrap_or(path) };
+    for (index, &byte) in path.iter().enumerate() {
         match byte {
             b'/' if index > 0 => name.push('-'),
             b'.' if index > 0 => name.push('.'),
@@ -224,40 +229,9 @@ fn name_of(path: &str) -> String {
     name
 }
 
-/// A file system, where it is mounted.
-struct Mount {
-    point: String,
-    /// Such as `nfs4`.
-    kind: String,
-    /// What is mounted, in the words of the kind: all hosts that mount it say the same.
-    source: String,
-}
-
-impl Mount {
-    fn unknown_root() -> Mount {
-        Mount { point: "/".to_owned(), kind: String::new(), source: String::new() }
-    }
-
-    /// A line of `/proc/self/mountinfo`: behind a number of fields that varies comes a minus, then kind and source.
-    fn read(line: &str) -> Option<Mount> {
-        let (place, system) = line.split_once(" - ")?;
-        let mut system = system.split(' ').map(unescaped);
-        let point = unescaped(place.split(' ').nth(4)?);
-        Some(Mount { point, kind: system.next()?, source: system.next()? })
-    }
-}
-
-/// The file systems, as the kernel tells it: of several at one place, the last is seen.
-fn mounts() -> Vec<Mount> {
-    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    table.lines().filter_map(Mount::read).collect()
-}
-
-/// The kernel writes blanks, tabs, line ends and backslashes as octal numbers.
-fn unescaped(text: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(text.to_owned(), |text, (code, meant)| text.replace(code, meant))
+/// Below a `chroot` into a folder, nothing is mounted on `/`.
+fn unknown_root() -> Mount {
+    Mount { device: (0, 0), point: "/".into(), kind: String::new(), source: OsString::new() }
 }
 
 /// The folder of the file that a program wrote most to (a program that writes none: read most from); its ranks rather than
@@ -296,7 +270,7 @@ mod tests {
     fn every_place_has_a_name_of_its_own() {
         let paths =
             ["/", "/root", "/home", "/dev/shm", "/a/b", "/a-b", "/a/-b", "/a-/b", "/.hidden", "/über"];
-        let names = paths.map(name_of);
+        let names = paths.map(|path| name_of(path.as_bytes()));
         assert_eq!(names[..4], ["root", "%2froot", "home", "dev-shm"]);
         let mut sorted = names.to_vec();
         sorted.sort();

@@ -4,10 +4,11 @@
 //! mounted is read from the kernel's table of mounts once the job is over.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
 
-use pio_trace::{FileId, FileSystem, FileSystemId, Placement, Tables, names};
+use pio_trace::{FileId, FileSystem, FileSystemId, Placement, Tables};
 
+use crate::mounts::{Mount, mounts};
+use crate::paths::text_of;
 use crate::{members, stripes};
 
 /// Where a file was when it was first opened.
@@ -23,7 +24,7 @@ pub(crate) struct Place {
 
 /// Adds the file systems of these files to the tables.
 pub(crate) fn add(places: &BTreeMap<FileId, Place>, tables: &mut Tables) {
-    let mounts = Mounts::read();
+    let mounts = Mounts::of(mounts());
     let here = members::host();
     let mut known = HashMap::new();
     let mut asked = 0;
@@ -80,33 +81,12 @@ fn names_of(kind: u32) -> &'static [&'static str] {
     KINDS.iter().find(|(known, _)| *known == kind).map_or(&[], |(_, names)| names)
 }
 
-/// A mount of this host.
-struct Mount {
-    device: (u32, u32),
-    point: String,
-    kind: String,
-}
-
-/// Those that are there now.
-struct Mounts(Vec<Mount>);
+/// The mounts of this host that are there now, each with its point as the trace has paths.
+struct Mounts(Vec<(String, Mount)>);
 
 impl Mounts {
-    fn read() -> Mounts {
-        // Mount points are as paths of files: with bytes that need not be UTF-8.
-        Mounts::of(&names::of_bytes(&fs::read("/proc/self/mountinfo").unwrap_or_default()))
-    }
-
-    /// A line is `36 35 98:0 /root /point options … - kind source options` (proc(5)).
-    fn of(text: &str) -> Mounts {
-        let mount = |line: &str| {
-            let (mount, rest) = line.split_once(" - ")?;
-            let mut words = mount.split(' ');
-            let (major, minor) = words.nth(2)?.split_once(':')?;
-            let device = (major.parse().ok()?, minor.parse().ok()?);
-            let point = unescaped(words.nth(1)?);
-            Some(Mount { device, point, kind: rest.split(' ').next()?.to_owned() })
-        };
-        Mounts(text.lines().filter_map(mount).collect())
+    fn of(mounts: Vec<Mount>) -> Mounts {
+        Mounts(mounts.into_iter().map(|mount| (text_of(&mount.point), mount)).collect())
     }
 
     /// The file system that a file of this path is on, which was seen to be of that device and type; `here` is this host.
@@ -117,22 +97,20 @@ impl Mounts {
         };
         let device = device_numbers(place.device);
         let is_here = place.host == here;
-        // A device number is this host's own; some file systems (btrfs) have others in the table of mounts than `stat` says.
-        let by_device = |mount: &&Mount| is_here && mount.device == device;
-        let by_type = |mount: &&Mount| is_of_type(mount);
-        let above: Vec<&Mount> = self.0.iter().filter(|mount| is_below(path, &mount.point)).collect();
-        let longest = |mounts: Vec<&Mount>| {
+        let above: Vec<_> = self.0.iter().filter(|(point, _)| is_below(path, point)).collect();
+        let longest = |is_it: &dyn Fn(&Mount) -> bool| {
+            let all = above.iter().filter(|(_, mount)| is_it(mount));
             // Of two at one point the later hides the earlier.
-            let found =
-                mounts.into_iter().enumerate().max_by_key(|(index, mount)| (mount.point.len(), *index));
-            found.map(|(_, mount)| FileSystem { kind: mount.kind.clone(), mount: mount.point.clone() })
+            let found = all.max_by_key(|(point, _)| point.len());
+            found.map(|(point, mount)| FileSystem { kind: mount.kind.clone(), mount: point.clone() })
         };
         let unnamed = || FileSystem {
             kind: names.first().map_or_else(|| format!("{:#x}", place.kind), |name| (*name).to_owned()),
             mount: String::new(),
         };
-        let of_device = longest(above.iter().copied().filter(by_device).collect());
-        let of_type = || longest(above.iter().copied().filter(by_type).collect());
+        // A device number is this host's own; some file systems (btrfs) have others in the table of mounts than `stat` says.
+        let of_device = longest(&|mount| is_here && mount.device == device);
+        let of_type = || longest(&is_of_type);
         // Other hosts mount the file systems that they share alike; where they have their own, nobody here knows.
         of_device.or_else(|| of_type().filter(|found| is_here || found.is_remote())).unwrap_or_else(unnamed)
     }
@@ -151,29 +129,10 @@ fn device_numbers(device: u64) -> (u32, u32) {
     (major as u32, minor as u32)
 }
 
-/// Blanks and the like are written as `\040`.
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        let code = (byte == b'\\').then(|| behind.get(..3)).flatten();
-        match code.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok()) {
-            Some(code) => {
-                bytes.push(code);
-                rest = &behind[3..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = behind;
-            }
-        }
-    }
-    names::of_bytes(&bytes).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mounts::mounts_in;
 
     const TABLE: &str = "\
 22 28 0:20 / /proc rw,nosuid shared:5 - proc proc rw
@@ -187,7 +146,8 @@ no mount";
 
     fn found(path: &str, host: &str, device: u64, kind: u32) -> (String, String) {
         let place = Place { host: host.into(), device, kind };
-        let FileSystem { kind, mount } = Mounts::of(TABLE).file_system(path, &place, &members::host());
+        let FileSystem { kind, mount } =
+            Mounts::of(mounts_in(TABLE.as_bytes())).file_system(path, &place, &members::host());
         (kind, mount)
     }
 
@@ -224,16 +184,6 @@ no mount";
     fn device_numbers_are_those_of_the_c_library() {
         for (major, minor) in [(253, 1), (0, 40), (4095, 255), (8, 0xF_FFFF)] {
             assert_eq!(device_numbers(libc::makedev(major, minor)), (major, minor));
-        }
-    }
-
-    #[test]
-    fn any_table_is_read() {
-        for text in
-            ["", " - ", "1 2 3 - x", "1 2 3:4 / - x y", "1 2 a:b / /x - ext4 x", "1 2 3:4 / /\\0x - ext4"]
-        {
-            let place = Place { host: String::new(), device: 0, kind: 0 };
-            let _ = Mounts::of(text).file_system("/x", &place, "here");
         }
     }
 }

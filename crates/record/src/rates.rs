@@ -21,6 +21,9 @@ use pio_trace::{
     Tables, Target,
 };
 
+use crate::mounts;
+use crate::paths::text_of;
+
 /// From which size on a request is large, bytes: as in the findings.
 const LARGE: u64 = 1 << 20;
 /// So many of the job's own large requests make a rate.
@@ -163,7 +166,7 @@ impl SmallRequests {
     /// The file systems of this host that the job's files lie on, and what it did there.
     fn places(&self, tables: &Tables) -> BTreeMap<Mount, Place> {
         let host = host();
-        let mounts = mounts();
+        let mounts = mounts::mounts();
         let here: BTreeSet<FileId> = tables
             .handles
             .iter()
@@ -206,11 +209,11 @@ struct Mount {
 
 impl Mount {
     /// Where the file system of a folder is mounted.
-    fn of(folder: &Path, mounts: &[String]) -> Option<Mount> {
+    fn of(folder: &Path, mounts: &[mounts::Mount]) -> Option<Mount> {
         let device = fs::metadata(folder).ok()?.dev();
-        let above = mounts.iter().filter(|mount| folder.starts_with(mount));
-        let mount = above.max_by_key(|mount| mount.len())?;
-        Some(Mount { folder: mount.clone(), device })
+        let above = mounts.iter().map(|mount| &mount.point).filter(|point| folder.starts_with(point));
+        let point = above.max_by_key(|point| point.as_os_str().len())?;
+        Some(Mount { folder: text_of(point), device })
     }
 }
 
@@ -263,19 +266,6 @@ impl Place {
     fn needs_pages(&self) -> bool {
         self.sums.faults_ns >= LEAST_NS
     }
-}
-
-/// The places where file systems are mounted, as the kernel tells it.
-fn mounts() -> Vec<String> {
-    let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescaped).collect()
-}
-
-/// The kernel writes blanks, tabs, line ends and backslashes as octal numbers.
-fn unescaped(text: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(text.to_owned(), |text, (code, meant)| text.replace(code, meant))
 }
 
 fn host() -> String {
@@ -513,11 +503,5 @@ mod tests {
         assert_eq!(cache.get(&mount, &cached), None);
         fs::write(path(&mount), "no rates").expect("the file is written");
         assert_eq!(cache.get(&mount, &cached), None);
-    }
-
-    #[test]
-    fn a_mounts_name_is_read_as_it_is() {
-        assert_eq!(unescaped("/a\\040b\\134c"), "/a b\\c");
-        assert!(mounts().iter().any(|mount| mount == "/"));
     }
 }
