@@ -18,7 +18,6 @@ use pio_report::units::things;
 use crate::condition::{Comparison, Condition, FailIf, HOLDS, Limit, Numbers, percent};
 use crate::explain;
 use crate::flags::JsonFlag;
-use crate::here;
 use crate::json;
 use crate::output::{self, note, warning};
 use crate::record::{self, Job};
@@ -167,7 +166,7 @@ fn measure(job: &Job, runs: usize, baseline: Option<&Path>, stdout_to_stderr: bo
             numbers.push(Numbers::of(&found));
         }
     }
-    Ok(Baseline::new(command_text(job), here::host(), numbers))
+    Ok(Baseline::new(command_text(job), pio_record::host(), numbers))
 }
 
 fn command_text(job: &Job) -> String {

@@ -168,7 +168,7 @@ impl RecordedRun {
             machine.name,
             things(nodes.into(), "node", "nodes"),
         );
-        let here = here::host();
+        let here = pio_record::host();
         if let (true, Some(other)) = (is_here && nodes == 1, hosts.keys().find(|host| **host != here)) {
             bail!(
                 "{}: it ran on host {other}, and this is {here} (expected a run of this host, or a machine with --machine)",

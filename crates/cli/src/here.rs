@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use pio_machine::{Machine, Storage};
-use pio_record::{Mount, mounts};
+use pio_record::{Mount, host, mounts};
 use pio_trace::{Op, Tables, Trace};
 
 use crate::mpi;
@@ -192,7 +192,8 @@ pub(crate) fn calibrated_folders() -> Vec<(PathBuf, Machine)> {
 }
 
 fn folder_of_host() -> Result<PathBuf> {
-    Ok(cache()?.join(name_of(host().as_bytes())))
+    let host = host();
+    Ok(cache()?.join(if host.is_empty() { "localhost".to_owned() } else { name_of(host.as_bytes()) }))
 }
 
 /// No host's name has this sign.
@@ -202,12 +203,6 @@ fn folder_of_all_hosts() -> Result<PathBuf> {
 
 fn cache() -> Result<PathBuf> {
     mpi::user_cache().context("no place for what is kept: neither XDG_CACHE_HOME nor HOME is set")
-}
-
-/// The name of this host.
-pub(crate) fn host() -> String {
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    if host.trim().is_empty() { "localhost".to_owned() } else { host.trim().to_owned() }
 }
 
 /// The name of a file that says a path, and no other's: `/dev/shm` is `dev-shm`, `/` is `root`.

@@ -148,9 +148,9 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 Some(known) => known,
                 None => calibrate(near_scratch, &mut spreads, None, &mut |what| working.now(what))?,
             };
-            if let (None, Some((host, _))) = (&like, machine.measured_on()) {
-                // Not in the scratch folder, which goes.
-                machine.source = format!("measured on host '{host}', files in {}", near.display());
+            if like.is_none() {
+                // Not in the scratch folder, which goes; and the host by the name that traces have.
+                machine.source = Machine::source_of(&pio_record::host(), &near);
             }
             let mut how = Machine::how_measured().to_owned();
             if let Some(job) = &job {

@@ -393,7 +393,7 @@ impl Machine {
     }
 
     /// The source of what is measured on this host, with files in this folder.
-    pub(crate) fn source_of(host: &str, folder: &Path) -> String {
+    pub fn source_of(host: &str, folder: &Path) -> String {
         format!("measured on host '{host}', files in {}", folder.display())
     }
 

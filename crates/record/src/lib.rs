@@ -47,6 +47,7 @@ pub use error::Error;
 pub use filter::{Filter, PathRule, Ranks};
 pub use live::{Counts, Look, Watch};
 pub use loaded::{Loaded, STARTS_LIBRARY, run_loaded};
+pub use members::host;
 pub use mounts::{Mount, mounts};
 pub use preload::{can_be_preloaded, preload_folder};
 pub use program::{cannot_see, check, hands_on};

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::spool::Spool;
+use crate::spool::{self, Spool};
 
 /// Bytes of system calls, by `/proc/PID/io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,10 +43,18 @@ impl Account {
     }
 }
 
-/// This host's name, as it is in the names of spools.
-pub(crate) fn host() -> String {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    name.trim_end_matches('\n').chars().take(63).collect::<String>().replace('/', "_")
+/// This host's name, as it is in spools, in their names and in traces: what is compared with it must be had here. Other ways to ask
+/// give another name where that has all of the 64 bytes that Linux allows.
+pub fn host() -> String {
+    name_in_spools(&fs::read("/proc/sys/kernel/hostname").unwrap_or_default())
+}
+
+/// As the recorder has it (`pio_host_name` in `c/pio_kernel.c`).
+fn name_in_spools(name: &[u8]) -> String {
+    const BYTES: usize = 63;
+    let name = name.strip_suffix(b"\n").unwrap_or(name);
+    let name: Vec<u8> = name.iter().take(BYTES).map(|&byte| if byte == b'/' { b'_' } else { byte }).collect();
+    spool::text(&name)
 }
 
 /// The boot's clock (`CLOCK_MONOTONIC`), which spools tell times by.
@@ -132,4 +140,18 @@ pub(crate) fn files_of(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf
     }
     paths.sort();
     Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name of 64 bytes was cut in spools, and whole where it was compared with them: the job's host was not this one.
+    #[test]
+    fn the_longest_name_of_a_host_is_that_of_its_spools() {
+        assert_eq!(name_in_spools(b"node-7.cluster\n"), "node-7.cluster");
+        assert_eq!(name_in_spools(&[&[b'n'; 64][..], b"\n"].concat()), "n".repeat(63));
+        assert_eq!(name_in_spools(b"a/b\n"), "a_b");
+        assert_eq!(name_in_spools(b"\n"), "");
+    }
 }

@@ -21,6 +21,7 @@ use pio_trace::{
     Tables, Target,
 };
 
+use crate::members::host;
 use crate::mounts;
 use crate::paths::text_of;
 
@@ -268,10 +269,6 @@ impl Place {
     }
 }
 
-fn host() -> String {
-    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim_end().to_owned()
-}
-
 /// Writes and reads a file without a name in a folder; none if it cannot be written.
 fn measure(place: &Place, deadline: Instant) -> Option<LargeRequests> {
     if Instant::now() >= deadline || room(&place.folder)? < LEAST_ROOM {
@@ -429,7 +426,7 @@ impl Cache<'_> {
     }
 
     fn path(&self, mount: &Mount) -> Option<PathBuf> {
-        Some(self.0?.join(format!("rates-{}-{:x}.txt", host().replace('/', "_"), mount.device)))
+        Some(self.0?.join(format!("rates-{}-{:x}.txt", host(), mount.device)))
     }
 }
 

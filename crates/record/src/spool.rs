@@ -565,7 +565,7 @@ fn command(bytes: &[u8]) -> String {
     names::of_bytes(bytes).replace('\0', " ")
 }
 
-fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
