@@ -599,7 +599,8 @@ fn missing_ranks(members: &[Member]) -> [u64; 2] {
             (*came, *all) = (*came + 1, ranks);
         }
     }
-    seen.values().fold([0, 0], |[missing, all], [came, ranks]| [missing + (ranks - came), all + ranks])
+    seen.values()
+        .fold([0, 0], |[missing, all], [came, ranks]| [missing + ranks.saturating_sub(*came), all + ranks])
 }
 
 /// Nanoseconds of the job; what a damaged clock puts before its start is put at its start.

@@ -148,6 +148,13 @@ fn ranks_that_did_not_come_are_counted() {
     assert_eq!((some.ranks, some.missing_ranks), (1, 0));
 }
 
+/// By its header, a damaged spool may be of a rank that the job cannot have: more came than there are.
+#[test]
+fn ranks_beyond_those_of_the_job_leave_none_missing() {
+    let (summary, losses) = collect_all(&[spool_of(0, 1, "./x"), spool_of(7, 1, "./x")]);
+    assert_eq!((summary.ranks, losses.missing_ranks), (2, 0));
+}
+
 /// It reads Slurm's configuration, and passes on what others print: also where no process is of MPI.
 #[test]
 fn the_launcher_of_slurm_is_no_process_of_the_job() {
