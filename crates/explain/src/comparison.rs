@@ -153,14 +153,12 @@ impl Comparison {
             measured_s: sum.measured_s + time.measured_s,
         });
         let ranks = ranks.into_iter().collect();
-        let io_ns: u64 = found.processes.iter().map(|process| process.io_ns).sum();
-        let io_time_s = io_ns as f64 * scale(found);
         let place = places.largest();
         let in_order = calls.first().filter(|call| call.by_program).and_then(|most| {
             let times = places.times.remove(&most.call)?;
             Some(InOrder { call: most.call, times })
         });
-        Ok(Comparison { io_time_s, io, calls, in_order, ranks, parts, place })
+        Ok(Comparison { io_time_s: found.io_time_s(), io, calls, in_order, ranks, parts, place })
     }
 }
 

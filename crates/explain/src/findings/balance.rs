@@ -31,7 +31,7 @@ pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
 
 /// If all wrote their part at the same speed, it would take the time of one part.
 fn one_writer(context: &Context<'_>, ranks: &[(ProcessId, &ProcessState)]) -> Option<Finding> {
-    let written: u64 = ranks.iter().map(|(_, rank)| rank.writes().write_bytes).sum();
+    let written = ranks.iter().map(|(_, rank)| rank.writes().write_bytes).fold(0, u64::saturating_add);
     let (id, writer) = ranks.iter().max_by_key(|(_, rank)| rank.writes().write_bytes)?;
     let part = writer.writes().write_bytes as f64 / written.max(1) as f64;
     if written < BYTES || part < ONE_WRITER {

@@ -13,10 +13,11 @@ pub(super) fn findings(context: &Context<'_>) -> Option<Finding> {
     let parts: Vec<_> = context.charged(Class::Lock).filter(|(_, cost)| cost.waits > 0).collect();
     let mut waited: BTreeMap<_, u64> = BTreeMap::new();
     for (slot, cost) in &parts {
-        *waited.entry(slot.process).or_default() += cost.waited_ns;
+        let waited_ns = waited.entry(slot.process).or_default();
+        *waited_ns = waited_ns.saturating_add(cost.waited_ns);
     }
     let lost_ns = waited.values().copied().max()? as f64;
-    let sum_ns = waited.values().sum::<u64>() as f64;
+    let sum_ns: f64 = waited.values().map(|waited_ns| *waited_ns as f64).sum();
     let mut draft = Draft::of(Kind::LockWaits, parts);
     draft.expected_ns = draft.cost.time_ns as f64 - sum_ns;
     (lost_ns >= context.least_ns(SHARE)).then(|| draft.finish(lost_ns, sum_ns / lost_ns))

@@ -28,7 +28,8 @@ pub(super) fn findings(context: &Context<'_>) -> Option<Finding> {
         .filter(|faults| is_scattered(faults))
         .flat_map(|faults| of_process(context, faults))
         .collect();
-    let mapped_bytes = parts.iter().filter_map(|(slot, _)| slot.mapped).map(|mapped| mapped.bytes).sum();
+    let mapped = parts.iter().filter_map(|(slot, _)| slot.mapped);
+    let mapped_bytes = mapped.map(|mapped| mapped.bytes).fold(0, u64::saturating_add);
     let mut draft = Draft::of(Kind::RandomMapping, parts.iter().copied());
     draft.detail = Detail::Mapped { bytes: mapped_bytes };
     if draft.cost.calls < CALLS {

@@ -172,12 +172,12 @@ impl<'a> Context<'a> {
     ) -> Option<Finding> {
         let parts: Vec<_> = parts.into_iter().collect();
         let mut draft = Draft::of(kind, parts.iter().copied());
-        let (mut unknown_ns, mut most_ns) = (0, 0);
+        let (mut unknown_ns, mut most_ns) = (0_u64, 0);
         for (slot, cost) in &parts {
             let (moved, besides_ns) = otherwise(slot, cost);
             let Some((time_ns, references)) = self.evidence.rates.time_ns(slot.file, &moved, cost.regime())
             else {
-                unknown_ns += cost.time_ns;
+                unknown_ns = unknown_ns.saturating_add(cost.time_ns);
                 continue;
             };
             let time_ns = time_ns.min(cost.time_ns as f64);

@@ -778,6 +778,61 @@ proptest! {
     }
 }
 
+/// What a damaged or hostile trace may say of a time, a size or an offset.
+fn any_number() -> impl Strategy<Value = u64> {
+    prop_oneof![0..100_u64, Just(1 << 40), Just(u64::MAX / 2), Just(u64::MAX), any::<u64>()]
+}
+
+/// Any call with any numbers.
+fn any_call() -> impl Strategy<Value = Event> {
+    let numbers = [any_number(), any_number(), any_number(), any_number(), any_number()];
+    let flags = prop::sample::select(vec![
+        Flags::NONE,
+        Flags::PHYSICAL,
+        Flags::ASYNC,
+        Flags::UNFINISHED,
+        Flags::COLLECTIVE,
+        Flags::COLD,
+    ]);
+    let result = prop_oneof![Just(None), Just(Some(i64::MAX)), (-30..100_i64).prop_map(Some)];
+    (prop::sample::select(Call::ALL), 0..3_u32, 0..3_u32, numbers, flags, result, 0..5_u64).prop_map(
+        |(call, process, handle, [start, elapsed, size, offset, think], flags, result, operation)| {
+            let mut event = at(event(call, process, Some(handle), start, elapsed), offset, size);
+            event.result = result.unwrap_or(event.result);
+            Event { think_ns: think, flags, operation, ..event }
+        },
+    )
+}
+
+proptest! {
+    /// Sums of what was waited for locks went beyond 64 bits.
+    #[test]
+    fn any_numbers_do_no_harm(mut events in prop::collection::vec(any_call(), 0..60)) {
+        events.sort_by_key(|event| event.start_ns);
+        let tables = Tables {
+            processes: (0..3).map(|rank| process(Some(rank), Some(u64::MAX))).collect(),
+            files: vec![File { path: "/a".into() }, File { path: "/b".into() }],
+            handles: vec![handle(0, 0, 2), handle(0, 1, 2), handle(1, 2, 1)],
+            ..Tables::default()
+        };
+        Explanation::of(&tables, events);
+    }
+}
+
+/// The time that three processes waited for locks has more than 64 bits.
+#[test]
+fn locks_may_be_waited_for_as_long_as_there_are_numbers() {
+    let tables = Tables {
+        processes: (0..3).map(|rank| process(Some(rank), Some(u64::MAX))).collect(),
+        files: vec![File { path: "/a".into() }, File { path: "/b".into() }],
+        handles: (0..6).map(|index| handle(index / 3, index % 3, 1)).collect(),
+        ..Tables::default()
+    };
+    let locks = (0..6).map(|index| event(Call::FcntlLock, index % 3, Some(index), 0, u64::MAX));
+    let found = Explanation::of(&tables, locks);
+    assert_eq!(found.findings.iter().map(|one| one.kind).collect::<Vec<_>>(), [Kind::LockWaits]);
+}
+
 #[test]
 fn time_in_mpi_is_that_of_its_outermost_calls() {
     let (tables, _) = collective_write();
