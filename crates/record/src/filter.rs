@@ -10,7 +10,7 @@ use pio_trace::{Event, Layer, Op, Tables};
 use crate::error::Error;
 use crate::paths;
 
-/// The recorder in the job has room for so many bytes of rules (`pio_path_rules` in `c/pio_process.h`).
+/// The recorder in the job has room for so many bytes of rules (`pio_path_rules` in `c/pio_told.h`).
 const MOST_PATH_BYTES: usize = 16383;
 
 /// What to keep; by default everything.

@@ -5,10 +5,9 @@
 //! they see goes to one *spool* a process, a mapped file that survives any death of the process. When the job is over,
 //! [`collect()`] makes one trace of the spools. [`run()`] does it all.
 //!
-//! What is not seen: programs without the C library's symbols (static ones, Go), which the trace names with the bytes that
-//! they moved; what goes on in mapped memory, io_uring,
-//! and MPI-IO from Fortran where its bindings call `PMPI_` names (Open MPI's do). A file that is copied inside the kernel
-//! counts as read and written.
+//! What is not seen: programs without the C library's symbols (static ones, Go), and rings of io_uring that cannot be followed,
+//! which the trace names with the bytes that they moved; what goes on in mapped memory; and MPI-IO from Fortran where its
+//! bindings call `PMPI_` names (Open MPI's do). A file that is copied inside the kernel counts as read and written.
 
 mod collect;
 mod error;
