@@ -11,12 +11,13 @@
 
 /* The same after a call on two names. The second's id stands where others have a size; 0 if it is not known. */
 static __attribute__((noinline)) void finish_names(const struct pioscope_span *span, uint32_t call, int folder,
-                                                   const char *name, uint64_t (*other_id)(int, const char *, const char *),
-                                                   int other_folder, const char *other, int64_t result) {
+                                                   const char *name, int other_folder, const char *other, int64_t result) {
     int saved = errno;
     bool is_readable = other != NULL && name != NULL && (result >= 0 || (saved != EFAULT && saved != ENAMETOOLONG));
     bool is_recorded = is_readable && (LOAD(&pio_spool.thinning) == 0 || pio_spared(call, result));
-    uint64_t size = is_recorded ? other_id(other_folder, other, name) : 0;
+    uint64_t size = !is_recorded               ? 0
+                    : call == PIO_CALL_SYMLINK ? pio_id_of_linked(other_folder, other, name)
+                                               : pio_id_of_other(other_folder, other);
     errno = saved;
     pio_finish_name(span, call, 0, folder, name, size, result);
 }
@@ -37,8 +38,7 @@ static __attribute__((noinline)) void finish_names(const struct pioscope_span *s
         PATH_BODY(int, folder, path, call, size, next_call)                                                            \
     }
 
-/* A call on two names; `other_id` gives the id of the second. */
-#define HOOK_ON_TWO(name, parameters, call, folder, path, other_id, other_folder, other, next_call)                    \
+#define HOOK_ON_TWO(name, parameters, call, folder, path, other_folder, other, next_call)                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name parameters {                                                                                       \
         if (!recording() || !is_owner())                                                                               \
@@ -46,7 +46,7 @@ static __attribute__((noinline)) void finish_names(const struct pioscope_span *s
         struct pioscope_span span;                                                                                     \
         pio_span_begin(&span);                                                                                         \
         int result = next_call;                                                                                        \
-        finish_names(&span, call, folder, path, other_id, other_folder, other, result);                                \
+        finish_names(&span, call, folder, path, other_folder, other, result);                                          \
         return result;                                                                                                 \
     }
 
@@ -57,20 +57,18 @@ HOOK_ON_PATH(unlink, (const char *path), AT_FDCWD, path, PIO_CALL_UNLINK, 0, NEX
 HOOK_ON_PATH(unlinkat, (int folder, const char *path, int flags), folder, path,
              flags &AT_REMOVEDIR ? PIO_CALL_RMDIR : PIO_CALL_UNLINK, 0, NEXT(unlinkat)(folder, path, flags))
 HOOK_ON_PATH(remove, (const char *path), AT_FDCWD, path, PIO_CALL_UNLINK, 0, NEXT(remove)(path))
-HOOK_ON_TWO(rename, (const char *from, const char *to), PIO_CALL_RENAME, AT_FDCWD, from, pio_id_of_other, AT_FDCWD, to,
-            NEXT(rename)(from, to))
+HOOK_ON_TWO(rename, (const char *from, const char *to), PIO_CALL_RENAME, AT_FDCWD, from, AT_FDCWD, to, NEXT(rename)(from, to))
 HOOK_ON_TWO(renameat, (int from_folder, const char *from, int to_folder, const char *to), PIO_CALL_RENAME, from_folder, from,
-            pio_id_of_other, to_folder, to, NEXT(renameat)(from_folder, from, to_folder, to))
+            to_folder, to, NEXT(renameat)(from_folder, from, to_folder, to))
 HOOK_ON_TWO(renameat2, (int from_folder, const char *from, int to_folder, const char *to, unsigned flags), PIO_CALL_RENAME,
-            from_folder, from, pio_id_of_other, to_folder, to, NEXT(renameat2)(from_folder, from, to_folder, to, flags))
-HOOK_ON_TWO(link, (const char *from, const char *to), PIO_CALL_LINK, AT_FDCWD, from, pio_id_of_other, AT_FDCWD, to,
-            NEXT(link)(from, to))
+            from_folder, from, to_folder, to, NEXT(renameat2)(from_folder, from, to_folder, to, flags))
+HOOK_ON_TWO(link, (const char *from, const char *to), PIO_CALL_LINK, AT_FDCWD, from, AT_FDCWD, to, NEXT(link)(from, to))
 HOOK_ON_TWO(linkat, (int from_folder, const char *from, int to_folder, const char *to, int flags), PIO_CALL_LINK, from_folder,
-            from, pio_id_of_other, to_folder, to, NEXT(linkat)(from_folder, from, to_folder, to, flags))
-HOOK_ON_TWO(symlink, (const char *target, const char *path), PIO_CALL_SYMLINK, AT_FDCWD, path, pio_id_of_linked, AT_FDCWD, target,
+            from, to_folder, to, NEXT(linkat)(from_folder, from, to_folder, to, flags))
+HOOK_ON_TWO(symlink, (const char *target, const char *path), PIO_CALL_SYMLINK, AT_FDCWD, path, AT_FDCWD, target,
             NEXT(symlink)(target, path))
-HOOK_ON_TWO(symlinkat, (const char *target, int folder, const char *path), PIO_CALL_SYMLINK, folder, path, pio_id_of_linked, folder,
-            target, NEXT(symlinkat)(target, folder, path))
+HOOK_ON_TWO(symlinkat, (const char *target, int folder, const char *path), PIO_CALL_SYMLINK, folder, path, folder, target,
+            NEXT(symlinkat)(target, folder, path))
 HOOK_ON_PATH(mkdir, (const char *path, mode_t mode), AT_FDCWD, path, PIO_CALL_MKDIR, 0, NEXT(mkdir)(path, mode))
 HOOK_ON_PATH(mkdirat, (int folder, const char *path, mode_t mode), folder, path, PIO_CALL_MKDIR, 0,
              NEXT(mkdirat)(folder, path, mode))

@@ -50,8 +50,7 @@ bool pio_is_name_kept(int folder, const char *name, uint64_t *id) {
     return is_wanted;
 }
 
-uint64_t pio_id_of_other(int folder, const char *name, const char *first) {
-    (void)first;
+uint64_t pio_id_of_other(int folder, const char *name) {
     uint64_t id;
     return pio_is_name_kept(folder, name, &id) && id != PIO_NO_OFFSET ? id : 0;
 }
@@ -59,14 +58,14 @@ uint64_t pio_id_of_other(int folder, const char *name, const char *first) {
 uint64_t pio_id_of_linked(int folder, const char *target, const char *link) {
     const char *end = strrchr(link, '/');
     if (target[0] == '/' || end == NULL)
-        return pio_id_of_other(folder, target, link);
+        return pio_id_of_other(folder, target);
     size_t length = (size_t)(end + 1 - link), rest = strlen(target);
     char *path = pio_take_path_buffer();
     uint64_t id = 0;
     if (path != NULL && length + rest < PATH_MAX) {
         memcpy(path, link, length);
         memcpy(path + length, target, rest + 1);
-        id = pio_id_of_other(folder, path, link);
+        id = pio_id_of_other(folder, path);
     }
     pio_give_path_buffer(path);
     return id;

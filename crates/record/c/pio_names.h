@@ -11,7 +11,7 @@
 bool pio_is_name_kept(int folder, const char *name, uint64_t *id);
 
 /* The id of the second path of a call; 0 if it is not known, or not to be recorded. errno may change. */
-uint64_t pio_id_of_other(int folder, const char *name, const char *first);
+uint64_t pio_id_of_other(int folder, const char *name);
 
 /* The same of what a symbolic link stands for: it is meant from the link's own folder on. */
 uint64_t pio_id_of_linked(int folder, const char *target, const char *link);
