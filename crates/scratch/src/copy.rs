@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io::ErrorKind;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
 
 use crate::{Copied, Error, leftover};
 
@@ -49,6 +51,10 @@ pub(crate) fn make(
                 }
             } else if kind.is_symlink() {
                 copy_link(&path, &place, copied)?;
+            } else if kind.is_fifo() {
+                // To copy what it holds would be to wait for who writes to it.
+                rustix::fs::mkfifoat(rustix::fs::CWD, &place, Mode::RUSR | Mode::WUSR)
+                    .map_err(|errno| Error::io(&place, "create")(errno.into()))?;
             } else if changed.contains(&path) {
                 fs::copy(&path, &place).map_err(Error::io(&path, "copy"))?;
             } else {

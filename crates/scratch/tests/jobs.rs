@@ -502,6 +502,18 @@ fn a_call_that_fails_changes_nothing_in_the_copy() {
     assert_eq!(String::from_utf8_lossy(&done.stdout), "before\n", "{done:?}");
 }
 
+/// A pipe has nothing that could be copied: to open it for that waited for ever.
+#[test]
+fn a_pipe_is_one_of_the_copy() {
+    let place = place();
+    fill(place.path());
+    let made = Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap();
+    assert!(made.success());
+    let scratch = Scratch::new(place.path(), &[]).unwrap();
+    let said = succeeds(&scratch, "timeout 10 sh -c 'echo hello > pipe & cat < pipe; wait'");
+    assert_eq!(said, "hello\n");
+}
+
 #[test]
 fn ranks_that_open_a_file_at_once_change_one_copy() {
     let own = place();
