@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pio_protocol::server::{Task, Work};
@@ -53,6 +53,8 @@ pub struct Disks {
     everywhere: Placement,
     boot: u128,
     epoch: AtomicU64,
+    /// Whether the epoch could not be noted: a restart would begin with an older one.
+    epoch_is_unsaved: AtomicBool,
     parts: Mutex<BTreeMap<FileId, Arc<Part>>>,
     most_open: usize,
     made_private: u64,
@@ -117,6 +119,7 @@ impl Disks {
                 everywhere,
                 boot,
                 epoch,
+                epoch_is_unsaved: AtomicBool::new(false),
                 parts,
                 most_open: most_open(servers),
                 made_private,
@@ -221,6 +224,9 @@ impl Disks {
     }
 
     fn sync(&self, file: &FileRef) -> Result<Answer, Trouble> {
+        if self.epoch_is_unsaved.load(Ordering::SeqCst) {
+            self.save_epoch();
+        }
         if let Some(part) = self.find(file)? {
             // Before anybody else's turn: whoever is told that all is well from now on must find the new epoch.
             part.sync(|| self.begin_epoch())?;
@@ -231,8 +237,14 @@ impl Disks {
     /// The operating system says once that it could not write, then forgets what it could not: whoever wrote must learn of
     /// it, not only who asked.
     fn begin_epoch(&self) {
-        let epoch = self.names.next_epoch().unwrap_or_else(|_| self.epoch() + 1);
-        self.epoch.store(epoch, Ordering::SeqCst);
+        self.epoch.fetch_add(1, Ordering::SeqCst);
+        self.save_epoch();
+    }
+
+    /// A disk that cannot be written may not take the number of the epoch either: it is noted with the next sync then.
+    fn save_epoch(&self) {
+        let saved = self.names.note_epoch(self.epoch());
+        self.epoch_is_unsaved.store(saved.is_err(), Ordering::SeqCst);
     }
 
     fn remove_part(&self, file: &FileRef) -> Result<(), Trouble> {
@@ -380,8 +392,6 @@ fn boot() -> u128 {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 mod tests {
-    use std::sync::atomic::AtomicBool;
-
     use super::*;
 
     /// Bytes that say otherwise where the file is would be put where they do not belong.

@@ -156,16 +156,19 @@ impl Names {
         self.losses
     }
 
-    /// Notes that data not yet synced may have been lost; says the new epoch.
+    /// Notes that data which were written before `epoch` and not synced may have been lost.
     ///
     /// # Errors
     /// If the database cannot be written.
-    pub fn next_epoch(&self) -> Result<u64, Failure> {
+    pub fn note_epoch(&self, epoch: u64) -> Result<(), Failure> {
         self.with(|database| {
             let transaction = database.begin_write()?;
-            let epoch = count(&transaction, EPOCH)?;
+            let mut server = transaction.open_table(SERVER)?;
+            let noted = server.get(EPOCH)?.map_or(0, |value| value.value());
+            server.insert(EPOCH, noted.max(u128::from(epoch)))?;
+            drop(server);
             transaction.commit()?;
-            Ok(Ok(epoch))
+            Ok(Ok(()))
         })
     }
 
