@@ -12,13 +12,16 @@ LAUNCHING := crates/mpi/src/any_ranks.env
 include $(LAUNCHING)
 export $(shell sed -n 's/^\([A-Z][^=]*\)=.*/\1/p' $(LAUNCHING))
 export MPIEXEC_TIMEOUT ?= 900
+# What is built is looked for here.
+export CARGO_TARGET_DIR := $(CURDIR)/target
+unexport CARGO_BUILD_TARGET
 # Only what is imported is compiled then: of large packages that is little.
 PIP_INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 # Ranks: those of the comparisons with the MPI's own files.
 NP ?= 1,2,4,8
 
 .DEFAULT_GOAL := help
-.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-width test-second-mpi test-cluster test-slurm test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies extension release wheel test-wheel test-packaging install collapse preflight packages clean
+.PHONY: help demo site gallery test test-rust test-apps test-study test-python test-cookbook test-site test-report test-mpi test-width test-second-mpi test-cluster test-slurm test-truth test-programs test-recorded test-darshan test-slow fuzz lint bench today truth nodes advice build studies extension release wheel test-wheel test-packaging install collapse preflight packages clean no-blank
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -176,7 +179,7 @@ INSTALLED = $(DESTDIR)$(PREFIX)/lib/pioscope
 SHIMS = $(patsubst target/wheel/data/lib/pioscope/%,%,$(wildcard target/wheel/data/lib/pioscope/*/*.so))
 # Where bash and fish look for completions of what is installed in the same PREFIX, and zsh below /usr and /usr/local.
 COMPLETIONS = $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions/pioscope zsh/site-functions/_pioscope fish/vendor_completions.d/pioscope.fish)
-install: release ## the command, its libraries, manual pages and completions under PREFIX (~/.local), which may be moved as a whole
+install: no-blank release ## the command, its libraries, manual pages and completions under PREFIX (~/.local), which may be moved as a whole
 	rm -rf $(INSTALLED)
 	install -D -m 755 target/release/pioscope $(DESTDIR)$(PREFIX)/bin/pioscope
 	install -D -m 755 target/release/libpio_mpiio.so $(INSTALLED)/libpio_mpiio.so
@@ -186,6 +189,10 @@ install: release ## the command, its libraries, manual pages and completions und
 	target/release/pioscope completions zsh >$(word 2,$(COMPLETIONS))
 	target/release/pioscope completions fish >$(word 3,$(COMPLETIONS))
 	for shim in $(SHIMS); do install -D -m 755 target/wheel/data/lib/pioscope/$$shim $(INSTALLED)/$$shim || exit 1; done
+
+# What a shell splits at blanks would be other folders than are meant.
+no-blank:
+	@case "$(CURDIR)$(DESTDIR)$(PREFIX)" in *[[:space:]]*) echo "make install: expected a PREFIX, and a folder of the sources, without blanks" >&2; exit 1;; esac
 
 collapse: $(MPI_READY)
 	$(MAKE) --no-print-directory -C apps/collapse CC=mpicc

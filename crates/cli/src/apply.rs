@@ -105,7 +105,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         (None, Some(strategy)) => Advice { strategy, hints: arguments.hints.read()? },
         (None, None) => bail!("expected --strategy, or --advice"),
     };
-    let store = arguments.store.as_deref().map(find_store).transpose()?;
+    let named = arguments.store.clone().or_else(crate::store::of_environment);
+    let store = named.as_deref().map(find_store).transpose()?;
     // What ran by the knowledge of another machine says nothing of what is known here.
     let recorded = arguments.record.clone().filter(|_| arguments.machine.is_none());
     let run =

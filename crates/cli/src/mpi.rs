@@ -6,8 +6,9 @@
 //! version of the sources.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
@@ -17,6 +18,8 @@ use clap::Args;
 use pio_mpi::{Found, Header, Library};
 use pio_record::{can_be_preloaded, preload_folder};
 use tempfile::TempDir;
+
+use crate::output::note;
 
 /// The MPI of a job.
 pub(crate) enum Mpi {
@@ -39,7 +42,15 @@ impl Mpi {
         let header = library.header()?;
         let folder = installed.join(header.name());
         let why = format!("MPI library {library}: {why}; what was compiled for {header} fits");
-        folder.is_dir().then_some((Mpi::Ready { library, folder }, why))
+        if !folder.is_dir() {
+            return None;
+        }
+        let fits = |kind: Kind| pio_record::is_shim_of(&folder.join(kind.file_name()), kind.sources());
+        if ![Kind::Record, Kind::Apply].into_iter().all(fits) {
+            note!("{}: left out, as it was compiled by another version, or cannot be read", folder.display());
+            return None;
+        }
+        Some((Mpi::Ready { library, folder }, why))
     }
 
     /// The MPI library, if it is known.
@@ -133,7 +144,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let work = tempfile::tempdir().context("no folder for temporary files")?;
         let built = pio_record::compile_shim(&mpicc, kind.sources(), work.path())?;
         let library = folder.join(kind.file_name());
-        fs::copy(built, &library).with_context(|| format!("{}: cannot write", library.display()))?;
+        // By a rename: running jobs may have mapped the one that is there.
+        let writing =
+            |error| anyhow::Error::new(error).context(format!("{}: cannot write", library.display()));
+        let fresh = library.with_extension("new");
+        fs::copy(built, &fresh).map_err(writing)?;
+        fs::set_permissions(&fresh, Permissions::from_mode(0o755)).map_err(writing)?;
+        fs::rename(&fresh, &library).map_err(writing)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -107,11 +107,15 @@ pub(crate) fn connect(description: &Path, timeout: Option<Duration>) -> Result<S
     Ok(Store::connect_with(description, Options { timeout, waits: |server| note!("{server}"), ..options })?)
 }
 
+/// The description that `PIOSCOPE_STORE` names: programs with the MPI-IO library have their files there.
+pub(crate) fn of_environment() -> Option<PathBuf> {
+    std::env::var_os("PIOSCOPE_STORE").filter(|name| !name.is_empty()).map(PathBuf::from)
+}
+
 /// Where the store's description is.
 fn description(given: Option<PathBuf>) -> Result<PathBuf> {
-    let named = std::env::var_os("PIOSCOPE_STORE").filter(|name| !name.is_empty()).map(PathBuf::from);
     given
-        .or(named)
+        .or_else(of_environment)
         .context("no store: expected --store FILE, or PIOSCOPE_STORE, with what `pioscope serve` wrote")
 }
 

@@ -26,6 +26,15 @@
 
 extern char **environ;
 
+/* Tells this library from one of another version, which was compiled from other sources. */
+#ifndef PIO_SOURCES
+#define PIO_SOURCES 0
+#endif
+__attribute__((used)) static const struct {
+    char mark[16];
+    uint64_t sources;
+} pio_compiled_from = {"pioscope source", PIO_SOURCES};
+
 /* Of the functions that we need, one that came last into the standard. What an MPI says of its version is not asked: Intel's
  * has those of MPI 5.0 and says 4.1. */
 #if MPI_VERSION >= 5
@@ -55,12 +64,16 @@ static int pio_is_mpi_library(struct dl_phdr_info *object, size_t size, void *fo
     if (library == NULL)
         return 0;
     struct pio_other *other = found;
+    /* The standard's: its handles are others than those of any MPI of its own. */
+    int is_abi = strncmp(name, "/libmpi_abi", 11) == 0;
     /* Open MPI's predefined handles are data; no other's are. */
-    int is_open_mpi = dlsym(library, "ompi_mpi_comm_world") != NULL;
-#ifdef OPEN_MPI
+    int is_open_mpi = !is_abi && dlsym(library, "ompi_mpi_comm_world") != NULL;
+#if defined(MPI_H_ABI)
+    int is_ours = is_abi;
+#elif defined(OPEN_MPI)
     int is_ours = is_open_mpi;
 #else
-    int is_ours = !is_open_mpi;
+    int is_ours = !is_open_mpi && !is_abi;
 #endif
     /* One that is older than our header lacks functions that we need. */
     is_ours = is_ours && dlsym(library, PIO_NEWEST_FUNCTION) != NULL;
@@ -73,21 +86,17 @@ static int pio_is_mpi_library(struct dl_phdr_info *object, size_t size, void *fo
         sscanf(text, "Open MPI v%d", &major) == 1)
         is_ours = major >= OMPI_MAJOR_VERSION;
 #endif
+    const char *family = is_abi ? "MPI's standard ABI" : is_open_mpi ? "Open MPI" : "MPICH or a relative of it";
     if (!is_ours)
-        *other = (struct pio_other){is_open_mpi ? "Open MPI" : "MPICH or a relative of it", object->dlpi_name};
+        *other = (struct pio_other){family, object->dlpi_name};
     dlclose(library);
     return 1;
 }
 
-/* The process's MPI, if it is another than we were compiled for; nothing if it is ours, or there is none, or we were compiled
- * for the standard ABI, which all have. */
+/* The process's MPI, if it is another than we were compiled for; nothing if it is ours, or there is none. */
 static struct pio_other pio_other_mpi(void) {
     struct pio_other other = {NULL, NULL};
-#ifndef MPI_ABI_VERSION
     dl_iterate_phdr(pio_is_mpi_library, &other);
-#else
-    (void)pio_is_mpi_library;
-#endif
     return other;
 }
 

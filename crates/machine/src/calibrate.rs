@@ -534,7 +534,10 @@ fn write_back_of_kernel() -> Option<(u64, u64, Duration)> {
         of_group.filter(|bytes| *bytes > 0).map_or(bytes, |of_group| of_group.min(bytes))
     };
     let age = Duration::from_seconds(centiseconds / 100.0);
-    Some((within(background, "dirty_background_ratio"), within(limit, "dirty_ratio"), age))
+    let limit = within(limit, "dirty_ratio");
+    // As Linux does with one that is not below the limit.
+    let background = within(background, "dirty_background_ratio");
+    Some((if background < limit { background } else { limit / 2 }, limit, age))
 }
 
 struct Accesses {

@@ -28,6 +28,12 @@ impl WriteBack {
             age: section.duration("age", "1000000 s")?,
             bandwidth: section.bandwidth("bandwidth")?,
         };
+        if found.limit < found.background {
+            let least = section.name("background");
+            return Err(
+                section.conflict("limit", format!("no less than {least}, from which on anything is written"))
+            );
+        }
         section.finish()?;
         Ok(found)
     }

@@ -1,6 +1,8 @@
 /* Datatypes in the core's form. */
 #include "pio_shim.h"
 
+#include <pthread.h>
+
 /* The header that takes datatypes apart calls MPI by name: here, through the table. */
 #define PMPI_Type_free pio.Type_free
 #define PMPI_Type_get_contents pio.Type_get_contents
@@ -71,6 +73,21 @@ static int pio_basic(MPI_Datatype type, MPI_Count *size, MPI_Count *extent) {
   return error;
 }
 
+/* What stays with the datatype: `made`, or what another thread made meanwhile; NULL if that fails. */
+static void *attached(MPI_Datatype type, void *made) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  void *value = NULL;
+  int flag = 0;
+  pthread_mutex_lock(&mutex);
+  if (pio.Type_get_attr(type, pio_type_keyval, &value, &flag) != MPI_SUCCESS)
+    value = NULL;
+  else if (!flag)
+    value = pio.Type_set_attr(type, pio_type_keyval, made) == MPI_SUCCESS ? made : NULL;
+  pthread_mutex_unlock(&mutex);
+  if (value != made) pio_core->type_free(made);
+  return value;
+}
+
 /* It stays with the datatype, so that it is made once: a type that has been committed stays so. */
 int pio_type_of(MPI_Datatype type, const pio_type **found) {
   unsigned char *description = NULL;
@@ -85,7 +102,7 @@ int pio_type_of(MPI_Datatype type, const pio_type **found) {
     if (pio_datatype_describe(type, &description, &length) != MPI_SUCCESS) return PIO_TYPE;
     value = pio_core->type_create(description, length);
     free(description);
-    if (value == NULL || pio.Type_set_attr(type, pio_type_keyval, value) != MPI_SUCCESS) return PIO_TYPE;
+    if (value == NULL || (value = attached(type, value)) == NULL) return PIO_TYPE;
   }
   *found = value;
   return PIO_SUCCESS;

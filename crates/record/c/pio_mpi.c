@@ -734,9 +734,14 @@ static inline bool messages_matter(void) {
     forget_completed(known_count, were, waited_for);                                                                   \
     return error;
 
+/* With how many ranks a rank exchanges data: of an intercommunicator, with those of the other group. */
 static int ranks_of(MPI_Comm comm) {
-    int ranks = 1;
-    NEXT(MPI_Comm_size)(comm, &ranks);
+    int ranks = 1, is_between_groups = 0;
+    NEXT(MPI_Comm_test_inter)(comm, &is_between_groups);
+    if (is_between_groups)
+        NEXT(MPI_Comm_remote_size)(comm, &ranks);
+    else
+        NEXT(MPI_Comm_size)(comm, &ranks);
     return ranks;
 }
 

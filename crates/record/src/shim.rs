@@ -1,6 +1,7 @@
 //! The MPI recorder: shipped as source, since only the user's own `mpicc` knows the user's own MPI.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -17,6 +18,11 @@ pub const MPI_SHIM: &[(&str, &str)] = &[
     ("pio_other_mpi.h", pio_layout::OTHER_MPI_HEADER),
 ];
 
+const COMPILE: [&str; 7] =
+    ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra"];
+/// What stands before the number of the sources in a library: see pio_other_mpi.h.
+const MARK: &[u8; 16] = b"pioscope source\0";
+
 /// Compiles `sources` (file name and text; of an MPI library of ours, such as [`MPI_SHIM`]) with `mpicc` into `folder`,
 /// where the sources go, too, and returns the shared object.
 ///
@@ -32,10 +38,11 @@ pub fn compile_shim(mpicc: &Path, sources: &[(&str, &str)], folder: &Path) -> Re
             objects.push((path.with_extension("o"), path));
         }
     }
-    let compile =
-        ["-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra"];
+    let number = format!("-DPIO_SOURCES={:#x}ULL", number_of(sources));
     for (object, source) in &objects {
-        run(mpicc, Command::new(mpicc).args(compile).arg("-c").arg(source).arg("-o").arg(object))?;
+        let mut compiler = Command::new(mpicc);
+        compiler.args(COMPILE).arg(&number).arg("-c").arg(source).arg("-o").arg(object);
+        run(mpicc, &mut compiler)?;
     }
     let library = folder.join("shim.so");
     let linker = plain_compiler(mpicc);
@@ -44,6 +51,20 @@ pub fn compile_shim(mpicc: &Path, sources: &[(&str, &str)], folder: &Path) -> Re
     let objects = objects.iter().map(|(object, _)| object);
     run(&linker, Command::new(&linker).args(objects).arg("-o").arg(&library).args(link))?;
     Ok(library)
+}
+
+/// Whether a library was compiled from these sources, as this version of the command compiles them, and can be read: one that was left
+/// by another version would not fit what it is loaded beside.
+pub fn is_shim_of(library: &Path, sources: &[(&str, &str)]) -> bool {
+    let marked = [&MARK[..], &number_of(sources).to_le_bytes()].concat();
+    fs::read(library).is_ok_and(|bytes| bytes.windows(marked.len()).any(|window| window == marked))
+}
+
+/// By which sources and options are told from others.
+fn number_of(sources: &[(&str, &str)]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (COMPILE, sources).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The compiler that `mpicc` calls: both families print it first when asked to show.

@@ -110,7 +110,9 @@ impl Files {
             Storage::Shared(files) => {
                 let of = |service: &Service, call: &CallCost| {
                     let (seconds, rate) = of_service(service);
-                    (seconds + call.call.seconds(), rate)
+                    // A longer call makes requests of that size, one after the other.
+                    let again_s = files.request.map_or(0.0, |most| seconds / most as f64);
+                    (seconds + call.call.seconds(), 1.0 / (1.0 / rate + again_s))
                 };
                 let (read, write) = (of(&files.read, &calls.read), of(&files.write, &calls.write));
                 Files { lock_s: 2.0 * files.lock.seconds(), ..Files::that_take(read, write, machine) }

@@ -1,11 +1,20 @@
 //! Calls in which a rank waits for the others: collective opens, closes and views, and collective calls of MPI.
 
+use std::collections::BTreeMap;
+
 use pio_machine::{Duration, LibraryCosts, MpiIo, Together};
 use pio_plan::{Message, REDUCTIONS_OF_A_WRITE, Strategy};
 
 use super::{Engine, Happening};
 use crate::process::{Content, Delivery, Key, Running, Then};
 use crate::workload::What;
+
+/// Ranks of a node that have waited for the last one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sleepers {
+    all: u64,
+    woken: u64,
+}
 
 /// In one call: no library does more, but a description may be wrong.
 const MOST_MEETINGS: f64 = 100.0;
@@ -185,17 +194,24 @@ impl Engine<'_> {
         if waiting.len() < ranks as usize {
             return;
         }
-        // They are woken one after the other; how long it takes in the mean was measured.
         let waiting = std::mem::take(waiting);
-        let mut woken = Duration::ZERO;
+        // Those of a node that sleep are woken one after the other; how long it takes in the mean was measured.
+        let sleep = of != Key::WORLD && !Strategy::OWN.contains(&self.strategy);
+        let wake = if sleep { self.machine.nodes.wake.picoseconds() } else { 0 };
+        let mut of_node: BTreeMap<u32, Sleepers> = BTreeMap::new();
+        for rank in &waiting {
+            of_node.entry(self.processes[*rank as usize].node).or_default().all += 1;
+        }
         for rank in waiting {
             match self.time_together(rank, ranks) {
-                Some(time) => {
-                    self.processes[rank as usize].then = Then::Leave;
-                    self.events.add(self.now + time + woken, Happening::Resume(rank));
-                    woken = Duration::from_picoseconds(
-                        woken.picoseconds() + self.machine.nodes.wake.picoseconds(),
-                    );
+                Some(mean) => {
+                    let process = &mut self.processes[rank as usize];
+                    process.then = Then::Leave;
+                    let sleepers = of_node.entry(process.node).or_default();
+                    let after = mean.picoseconds() + sleepers.woken * wake;
+                    let time = after.saturating_sub(sleepers.all.saturating_sub(1) * wake / 2);
+                    sleepers.woken += 1;
+                    self.events.add(self.now + Duration::from_picoseconds(time), Happening::Resume(rank));
                 }
                 None => self.compute(rank, self.machine.messages.receive, Then::End),
             }

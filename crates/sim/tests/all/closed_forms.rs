@@ -873,6 +873,18 @@ fn a_writer_that_is_answered_waits_for_a_processor() {
     assert!(in_io > 0.9, "{in_io}");
 }
 
+/// `auto` goes by these: else it would gather writes for what that does not save.
+#[test]
+fn the_terms_of_a_shared_file_system_have_all_requests_of_a_long_call() {
+    let machine = shared_machine();
+    let program = vec![request(0, Direction::Write, 0, 1 << 20)];
+    let found = predict(&machine, &workload(vec![program]), Options::default()).unwrap();
+    let terms = pio_sim::terms(&machine);
+    let by_terms_s = terms.write_s + f64::from(1 << 20) / terms.write_bytes_per_s;
+    let simulated_s = found.io_time_mean.seconds();
+    assert!((by_terms_s / simulated_s - 1.0).abs() < 0.02, "{by_terms_s} {simulated_s}");
+}
+
 #[test]
 fn a_run_is_over_when_its_ranks_are() {
     let memory = machine(&[("strip = \"1 KiB\"", "strip = \"1 KiB\"\nmemory = \"64 KiB\"")]);
