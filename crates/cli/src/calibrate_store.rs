@@ -15,6 +15,7 @@ use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
 use pio_store::transport::Transport;
 
 use crate::measured::processor_seconds;
+use crate::median::median;
 use crate::store;
 
 use crowd::{Client, Kind};
@@ -219,16 +220,15 @@ fn in_crowd(small: Took, large: Took, servers: f64, switches: f64) -> Requests {
 fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
     let mut large = vec![1_u8; LARGE_BYTES];
     let mut small = [1_u8; SMALL_BYTES];
-    let write_all = || median(LARGE_REQUESTS, |index| Ok(file.write_at(index * LARGE_BYTES as u64, &large)?));
+    let write_all = || timed(LARGE_REQUESTS, |index| Ok(file.write_at(index * LARGE_BYTES as u64, &large)?));
     // At first pages are new.
     write_all()?;
     let writes = write_all()?;
-    let reads = median(LARGE_REQUESTS, |index| {
-        Ok(file.read_at(index * LARGE_BYTES as u64, &mut large).map(drop)?)
-    })?;
-    let small_writes = median(SMALL_REQUESTS, |index| Ok(file.write_at(index * SMALL_APART, &small)?))?;
+    let reads =
+        timed(LARGE_REQUESTS, |index| Ok(file.read_at(index * LARGE_BYTES as u64, &mut large).map(drop)?))?;
+    let small_writes = timed(SMALL_REQUESTS, |index| Ok(file.write_at(index * SMALL_APART, &small)?))?;
     let small_reads =
-        median(SMALL_REQUESTS, |index| Ok(file.read_at(index * SMALL_APART, &mut small).map(drop)?))?;
+        timed(SMALL_REQUESTS, |index| Ok(file.read_at(index * SMALL_APART, &mut small).map(drop)?))?;
     Ok((Requests { small: small_writes, large: writes }, Requests { small: small_reads, large: reads }))
 }
 
@@ -257,7 +257,7 @@ fn time_to_wake(
             seconds.push(start.elapsed().as_secs_f64());
         }
     }
-    let longer = (middle(seconds) - awake).max(0.0);
+    let longer = (median(seconds) - awake).max(0.0);
     let servers = clients.map_or(longer / 2.0, |clients| (longer - clients.seconds()).max(0.0));
     let both_sleep = servers + awake > looks_out.as_secs_f64();
     Ok(Duration::from_seconds(if both_sleep { servers } else { longer }))
@@ -292,7 +292,7 @@ fn new_files(store: &Store, path: &str) -> Result<(f64, Duration)> {
         begins.push(written?);
         removed?;
     }
-    Ok((middle(makes), Duration::from_seconds(middle(begins).max(0.0))))
+    Ok((median(makes), Duration::from_seconds(median(begins).max(0.0))))
 }
 
 /// What writes to a new file take longer than to one that has its pages; given is what a small one does.
@@ -302,7 +302,7 @@ fn new_pages(store: &Store, path: &str, of_a_page: f64) -> Result<CallCost> {
     for size in [MIDDLE_BYTES, LARGE_BYTES] {
         let file = store.open(path, Mode { create: true, exclusive: true }, ON_ONE_SERVER)?;
         let calls = 0..(FRESH_BYTES / size) as u64;
-        let write = || median(calls.clone(), |index| Ok(file.write_at(index * size as u64, &data[..size])?));
+        let write = || timed(calls.clone(), |index| Ok(file.write_at(index * size as u64, &data[..size])?));
         let measured = write().and_then(|fresh| Ok((fresh, write()?)));
         store.remove(path)?;
         let (fresh, again) = measured?;
@@ -335,7 +335,7 @@ fn syncs(store: &Store, path: &str) -> Result<(CallCost, Option<Bandwidth>)> {
             runs.push(synced?.as_secs_f64());
         }
     }
-    let [small, middling, large, in_pieces] = seconds.map(|((size, _), runs)| (size, middle(runs)));
+    let [small, middling, large, in_pieces] = seconds.map(|((size, _), runs)| (size, median(runs)));
     let longer = Some(in_pieces.1 - large.1).filter(|longer| *longer > 0.0);
     let summing = longer.map(|longer| Bandwidth::from_bytes_per_second((MOST_SYNCED as f64 / longer) as u64));
     Ok((CallCost::through(&[small, middling, large]), summing))
@@ -352,7 +352,7 @@ fn opens(store: &Store, path: &str) -> Result<(Duration, Duration)> {
         file.close()?;
         closes.push(start.elapsed().as_secs_f64());
     }
-    Ok((Duration::from_seconds(middle(opens)), Duration::from_seconds(middle(closes))))
+    Ok((Duration::from_seconds(median(opens)), Duration::from_seconds(median(closes))))
 }
 
 /// Cutting a file of a few bytes, and making it larger again.
@@ -365,7 +365,7 @@ fn resizes(store: &Store, path: &str) -> Result<Duration> {
         seconds.push(start.elapsed().as_secs_f64());
     }
     file.close()?;
-    Ok(Duration::from_seconds(middle(seconds)))
+    Ok(Duration::from_seconds(median(seconds)))
 }
 
 /// From the seconds of a small and of a large request.
@@ -378,7 +378,7 @@ fn service(small: f64, large: f64) -> Service {
 }
 
 /// The middle of the seconds that each call took, and of those of them in which this thread worked.
-fn median(calls: Range<u64>, mut call: impl FnMut(u64) -> Result<()>) -> Result<Took> {
+fn timed(calls: Range<u64>, mut call: impl FnMut(u64) -> Result<()>) -> Result<Took> {
     let (mut all, mut own) = (Vec::new(), Vec::new());
     for index in calls {
         let (start, worked) = (Instant::now(), processor_seconds());
@@ -386,12 +386,7 @@ fn median(calls: Range<u64>, mut call: impl FnMut(u64) -> Result<()>) -> Result<
         own.push(processor_seconds() - worked);
         all.push(start.elapsed().as_secs_f64());
     }
-    Ok(Took { all: middle(all), own: middle(own) })
-}
-
-fn middle(mut seconds: Vec<f64>) -> f64 {
-    seconds.sort_by(f64::total_cmp);
-    seconds[seconds.len() / 2]
+    Ok(Took { all: median(all), own: median(own) })
 }
 
 #[cfg(test)]

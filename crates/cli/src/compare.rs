@@ -4,7 +4,7 @@
 //! holds if the factor between the two says so and a rank test rules out that chance did it.
 
 mod baseline;
-pub(crate) mod rank;
+mod rank;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,6 +19,7 @@ use crate::condition::{Comparison, Condition, FailIf, HOLDS, Limit, Numbers, per
 use crate::explain;
 use crate::flags::JsonFlag;
 use crate::json;
+use crate::median::median;
 use crate::output::{self, note, warning};
 use crate::record::{self, Job};
 use crate::whole_file;
@@ -106,7 +107,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         tell_of_others(path, baseline, &new);
     }
     let checked: Vec<_> =
-        conditions.iter().map(|condition| Checked::of(condition, baseline.as_ref(), &new)).collect();
+        conditions.iter().map(|condition| CheckedRuns::of(condition, baseline.as_ref(), &new)).collect();
     if json {
         let kept = path.as_deref().zip(baseline.as_ref());
         json::print(&json::compare::Compared::of(kept, &new, &checked))?;
@@ -174,7 +175,7 @@ fn command_text(job: &Job) -> String {
 }
 
 /// What a condition says of runs and their baseline.
-pub(crate) struct Checked<'c> {
+pub(crate) struct CheckedRuns<'c> {
     pub condition: &'c Condition,
     /// Median of its metric in the baseline, if there is one.
     pub before: Option<f64>,
@@ -188,9 +189,9 @@ pub(crate) struct Checked<'c> {
     pub holds: bool,
 }
 
-impl<'c> Checked<'c> {
+impl<'c> CheckedRuns<'c> {
     /// A condition that is relative to a baseline does not hold where there is none.
-    fn of(condition: &'c Condition, baseline: Option<&Baseline>, new: &Baseline) -> Checked<'c> {
+    fn of(condition: &'c Condition, baseline: Option<&Baseline>, new: &Baseline) -> CheckedRuns<'c> {
         let values = |runs: &[Numbers]| runs.iter().map(|run| condition.metric.of(run)).collect::<Vec<_>>();
         let after = values(&new.runs);
         let before = baseline.map(|baseline| values(&baseline.runs));
@@ -204,16 +205,16 @@ impl<'c> Checked<'c> {
             }
             _ => None,
         };
-        let (before, after) = (before.map(rank::median), rank::median(after));
+        let (before, after) = (before.map(median), median(after));
         let holds = condition.holds(after, factor.unwrap_or(f64::NAN)) && p.is_none_or(|p| p <= LEVEL);
-        Checked { condition, before, after, factor, p, holds }
+        CheckedRuns { condition, before, after, factor, p, holds }
     }
 }
 
-fn table(checked: &[Checked<'_>], baseline: Option<&Baseline>, new: &Baseline) -> Table {
+fn table(checked: &[CheckedRuns<'_>], baseline: Option<&Baseline>, new: &Baseline) -> Table {
     let runs = new.runs.len();
     let Some(baseline) = baseline else {
-        let row = |one: &Checked<'_>| {
+        let row = |one: &CheckedRuns<'_>| {
             vec![one.condition.to_string(), one.condition.metric.text(one.after), holds(one)]
         };
         return Table {
@@ -224,7 +225,7 @@ fn table(checked: &[Checked<'_>], baseline: Option<&Baseline>, new: &Baseline) -
         };
     };
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
-    let row = |one: &Checked<'_>| {
+    let row = |one: &CheckedRuns<'_>| {
         vec![
             one.condition.to_string(),
             or_none(one.before.map(|before| one.condition.metric.text(before))),
@@ -244,6 +245,6 @@ fn table(checked: &[Checked<'_>], baseline: Option<&Baseline>, new: &Baseline) -
     }
 }
 
-fn holds(one: &Checked<'_>) -> String {
+fn holds(one: &CheckedRuns<'_>) -> String {
     if one.holds { "yes" } else { "no" }.to_owned()
 }

@@ -327,7 +327,7 @@ impl fmt::Display for Checked<'_> {
 }
 
 /// How many times the first run's value the second run's is. Nothing twice is the same.
-fn factor(before: f64, after: f64) -> f64 {
+pub(crate) fn factor(before: f64, after: f64) -> f64 {
     if before == after { 1.0 } else { after / before }
 }
 

@@ -19,10 +19,10 @@ use pio_report::units::{things, time_s};
 use pio_sim::{Options, SimulatedCalls, Workload, simulate};
 use pio_trace::{Call, Tables, Trace};
 
-use crate::compare::rank::median;
 use crate::explain;
 use crate::here::{self, Here};
 use crate::learned::{self, Asked};
+use crate::median::median;
 use crate::output::note;
 use crate::own_way;
 use crate::progress::Working;

@@ -26,6 +26,7 @@ mod json;
 mod learned;
 mod machines;
 mod measured;
+mod median;
 mod mpi;
 mod output;
 mod own_way;

@@ -18,6 +18,7 @@ use super::{Advice, worthwhile};
 use crate::apply::{self, How};
 use crate::explain;
 use crate::learned::Run;
+use crate::median::median;
 use crate::output::note;
 use crate::record::{self, Job, ScratchUse};
 
@@ -45,17 +46,9 @@ impl Trial {
 
     /// Median I/O time of the runs; none without a run, or with a problem.
     pub(super) fn median_s(&self) -> Option<f64> {
-        let mut runs = self.runs.clone();
-        runs.sort_by(f64::total_cmp);
-        let middle = runs.len() / 2;
-        let median = if runs.len() % 2 == 1 { runs.get(middle).copied() } else { middle_of(&runs, middle) };
-        median.filter(|_| self.problem.is_none())
+        let is_known = !self.runs.is_empty() && self.problem.is_none();
+        is_known.then(|| median(self.runs.clone()))
     }
-}
-
-/// Of an even number.
-fn middle_of(runs: &[f64], middle: usize) -> Option<f64> {
-    Some((runs.get(middle.checked_sub(1)?)? + runs.get(middle)?) / 2.0)
 }
 
 /// Where a program runs, with a folder for traces that goes with it.

@@ -11,8 +11,9 @@ use pio_layout::{Datatype, View};
 use pio_machine::{Bandwidth, Copy as Copies, Pieces};
 use pio_store::client::{Mode, Store, StoreFile, StripingHints};
 
-use super::{LARGE_BYTES, SMALL_APART, SMALL_BYTES, Took, middle};
+use super::{LARGE_BYTES, SMALL_APART, SMALL_BYTES, Took};
 use crate::measured::processor_seconds;
+use crate::median::median;
 use crate::store;
 
 const MOST_CLIENTS: usize = 16;
@@ -137,7 +138,7 @@ fn requests_of(clients: usize, cores: usize, description: &Path, path: &str) -> 
         let rates = each.iter().map(|crowd| 1.0 / crowd.took(kind).all);
         Took {
             all: cores.min(clients) as f64 / rates.sum::<f64>(),
-            own: middle(each.iter().map(|crowd| crowd.took(kind).own).collect()),
+            own: median(each.iter().map(|crowd| crowd.took(kind).own).collect()),
         }
     })))
 }
@@ -271,7 +272,7 @@ impl Means {
     fn middle(self) -> Result<Took> {
         match self.failed {
             Some(error) => Err(error),
-            None => Ok(Took { all: middle(self.all), own: middle(self.own) }),
+            None => Ok(Took { all: median(self.all), own: median(self.own) }),
         }
     }
 }

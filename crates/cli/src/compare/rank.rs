@@ -4,6 +4,9 @@
 //! It asks nothing of how times are distributed, and outliers count by their rank alone. It is exact for samples of any
 //! size, ties included: tied values share the mean of their ranks, and every way to deal the ranks out is counted.
 
+use crate::condition;
+use crate::median::median;
+
 /// The probability that values dealt out at random give `larger` a sum of ranks as large as it has.
 pub(crate) fn p_larger(smaller: &[f64], larger: &[f64]) -> f64 {
     let ranks = doubled_ranks(smaller, larger);
@@ -35,20 +38,9 @@ fn doubled_ranks(one: &[f64], other: &[f64]) -> Vec<usize> {
 /// The factor between two samples: the median of all quotients of a value of one and a value of the other (Hodges and Lehmann
 /// 1963, of logarithms). Where both are 0 there is none to tell.
 pub(crate) fn factor(before: &[f64], after: &[f64]) -> f64 {
-    let quotient = |before: f64, after: f64| if before == after { 1.0 } else { after / before };
-    let quotients = after.iter().flat_map(|&after| before.iter().map(move |&before| quotient(before, after)));
-    median(quotients.collect())
-}
-
-/// The median; of an even number of values, the mean of the middle two.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match values.len() {
-        0 => f64::NAN,
-        odd if odd % 2 == 1 => values[middle],
-        _ => values[middle - 1].midpoint(values[middle]),
-    }
+    let factors =
+        after.iter().flat_map(|&after| before.iter().map(move |&before| condition::factor(before, after)));
+    median(factors.collect())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::compare::{Baseline, Checked};
+use crate::compare::{Baseline, CheckedRuns};
 
 use super::path;
 
@@ -45,9 +45,9 @@ impl<'e> Compared<'e> {
     pub(crate) fn of(
         baseline: Option<(&Path, &'e Baseline)>,
         new: &'e Baseline,
-        checked: &[Checked<'_>],
+        checked: &[CheckedRuns<'_>],
     ) -> Compared<'e> {
-        let condition = |one: &Checked<'_>| Condition {
+        let condition = |one: &CheckedRuns<'_>| Condition {
             condition: one.condition.to_string(),
             holds: one.holds,
             baseline_median: one.before,

@@ -16,6 +16,7 @@ use pio_studies::hong::thousands;
 use crate::apply::How;
 use crate::benchmark;
 use crate::flags::whole;
+use crate::median::median;
 use crate::output::note;
 
 /// The program, which is compiled by the user's own `mpicc`.
@@ -258,15 +259,6 @@ fn version(mpiexec: &Path) -> String {
     line.rsplit(':').next().unwrap_or(line).trim().to_owned()
 }
 
-fn median(ascending: &[f64]) -> f64 {
-    let middle = ascending.len() / 2;
-    match ascending.len() {
-        0 => f64::NAN,
-        count if count % 2 == 0 => (ascending[middle - 1] + ascending[middle]) / 2.0,
-        _ => ascending[middle],
-    }
-}
-
 impl Measured {
     /// The tables, laid out as the paper's.
     pub(super) fn text(&self) -> String {
@@ -302,13 +294,13 @@ impl Measured {
                 format!("{mb:.1}"),
                 format!("{:.1}", mb * f64::from(clients - 1) / f64::from(clients)),
             ];
-            let first = median(&case.times[0][way]);
+            let first = median(case.times[0][way].clone());
             for (index, times) in case.times.iter().enumerate() {
                 let times = &times[way];
-                cells.push(format!("{:.4}", median(times)));
+                cells.push(format!("{:.4}", median(times.clone())));
                 cells.push(format!("{:.4} – {:.4}", times[0], times[times.len() - 1]));
                 if index > 0 {
-                    cells.push(format!("{:.1}", 100.0 * (1.0 - median(times) / first)));
+                    cells.push(format!("{:.1}", 100.0 * (1.0 - median(times.clone()) / first)));
                 }
             }
             cells
@@ -346,7 +338,7 @@ impl Measured {
                 let times = &case.times[index][way];
                 Point {
                     x: case.segments as f64,
-                    y: median(times),
+                    y: median(times.clone()),
                     low: times[0],
                     high: times[times.len() - 1],
                 }
@@ -387,12 +379,6 @@ mod tests {
         assert_eq!(read_results("write 1.5\nread 0.25\n").unwrap(), [1.5, 0.25]);
         assert!(read_results("write 1.5\n").is_err());
         assert!(read_results("write x\nread 1").is_err());
-    }
-
-    #[test]
-    fn medians_of_even_and_odd_numbers() {
-        assert_eq!(median(&[1.0, 2.0, 10.0]), 2.0);
-        assert_eq!(median(&[1.0, 2.0, 4.0, 10.0]), 3.0);
     }
 
     #[test]
