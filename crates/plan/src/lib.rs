@@ -10,6 +10,7 @@
 
 mod access;
 mod auto;
+mod beside;
 pub mod cost;
 mod covered;
 mod descriptions;
@@ -49,6 +50,7 @@ mod waiting;
 
 pub use access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
 pub use auto::Auto;
+pub use beside::Beside;
 pub use ecio::Ecio;
 pub use expected::Clients;
 pub use guard::Guard;

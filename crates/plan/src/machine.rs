@@ -153,6 +153,9 @@ pub enum Io {
         file: Range<u64>,
         /// The gaps (absolute offsets, ascending).
         holes: Layout,
+        /// Whether others may be writing into the gaps, so that the window is to be locked meanwhile. If it cannot be, what is
+        /// not gap is written part by part.
+        locks: bool,
     },
 }
 

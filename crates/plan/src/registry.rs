@@ -2,7 +2,9 @@
 
 use crate::access::{Access, Direction, Group, Rank};
 use crate::auto::Auto;
+use crate::beside::Beside;
 use crate::ecio::Ecio;
+use crate::guard::Guard;
 use crate::independent::Independent;
 use crate::list::List;
 use crate::machine::StateMachine;
@@ -64,6 +66,10 @@ impl Strategy {
     ) -> Box<dyn StateMachine + Send> {
         let guard = context.guard_of(direction);
         match self {
+            // Who fills gaps there must be kept out, but nobody sieves.
+            _ if context.beside == Beside::Collective && direction == Direction::Write => {
+                Box::new(List::new(rank, direction, access, Guard::Shared))
+            }
             Strategy::Independent => Box::new(Independent::new(rank, direction, access)),
             Strategy::List => Box::new(List::new(rank, direction, access, guard)),
             Strategy::Ompio => ompio::alone(rank, direction, access),

@@ -230,7 +230,7 @@ pub(crate) mod tests {
 
     /// The requests that a machine makes if all goes well but those for which `fails` holds. It must
     /// end with all of its access moved.
-    pub(crate) fn requests_of(mut machine: impl StateMachine, fails: fn(&Io) -> bool) -> Vec<Io> {
+    pub(crate) fn requests_of(machine: &mut dyn StateMachine, fails: fn(&Io) -> bool) -> Vec<Io> {
         let all = machine.access_of(Rank(0)).unwrap().bytes();
         let (mut asked, mut event) = (Vec::new(), Event::Start);
         loop {
@@ -239,7 +239,9 @@ pub(crate) mod tests {
             match actions.pop() {
                 Some(Action::Io(io)) => {
                     let bytes = match &io {
-                        Io::Pieces { positions, .. } => positions.end - positions.start,
+                        Io::Pieces { positions, .. } | Io::List { positions, .. } => {
+                            positions.end - positions.start
+                        }
                         Io::Window { file, .. } => file.end - file.start,
                         _ => 0,
                     };
@@ -257,7 +259,7 @@ pub(crate) mod tests {
     }
 
     fn requests(direction: Direction, access: Access, guard: Guard, fails: fn(&Io) -> bool) -> Vec<Io> {
-        requests_of(Sieving::new(Rank(0), direction, access, &Hints::default(), guard), fails)
+        requests_of(&mut Sieving::new(Rank(0), direction, access, &Hints::default(), guard), fails)
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use pio_layout::View;
 
 use crate::access::{Direction, Rank};
+use crate::beside::Beside;
 use crate::cost::Terms;
 use crate::descriptions::are_told_to_all;
 use crate::direct::has_large_pieces;
@@ -110,6 +111,7 @@ impl Site {
             views: views.each.clone(),
             servers: self.servers(),
             guard: self.guard(views),
+            beside: Beside::Nothing,
             contiguous: gaps < Gaps::BetweenSmallPieces,
             shared_memory: self.node_count() == Some(1),
             processors: self.processors.clamp(1, self.ranks.max(1)),
@@ -228,6 +230,8 @@ pub struct Context {
     pub servers: u32,
     /// What a write does about other ranks that may be sieving in the file. The same on all ranks.
     pub guard: Guard,
+    /// What else the program may be writing meanwhile.
+    pub beside: Beside,
     /// Whether no rank's view has gaps, so that each rank's data are always one contiguous run; or if it has, they are
     /// [between large pieces](Gaps::BetweenLargePieces). The same on all ranks.
     pub contiguous: bool,

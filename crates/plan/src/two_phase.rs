@@ -31,6 +31,7 @@ use std::ops::Range;
 use pio_layout::coverage;
 
 use crate::access::{Access, Direction, Group, IoError, Piece, Rank, Slot};
+use crate::beside::Beside;
 use crate::descriptions::{Clients, Descriptions};
 use crate::direct::is_direct;
 use crate::domain::{Domain, Domains, Part};
@@ -57,6 +58,8 @@ pub struct TwoPhase {
     domains: Domains,
     /// Whether what is written without an exchange must be locked.
     guard: Guard,
+    /// Whether others may write into the gaps of a window.
+    locks: bool,
     /// What each rank said, own rank included.
     descriptions: Descriptions,
     /// What it goes by, if there are leaders that may carry it out.
@@ -147,6 +150,7 @@ impl TwoPhase {
                 true => Guard::Open,
                 false => context.guard_of(direction),
             },
+            locks: context.beside == Beside::Independent,
             descriptions,
             led: context.leaders.is_some().then(|| Box::new(context.clone())),
             phase: Phase::Describing,
@@ -316,7 +320,7 @@ impl TwoPhase {
         let ready = aggregator.open.front().filter(|window| window.awaited.is_empty());
         if let Some(window) = ready.filter(|_| !aggregator.accessing) {
             let origin = aggregator.domain.window(window.index).start;
-            actions.push(Action::Io(write_request(&self.descriptions, window, origin)));
+            actions.push(Action::Io(write_request(&self.descriptions, window, origin, self.locks)));
             aggregator.accessing = true;
         }
     }
@@ -673,7 +677,7 @@ impl StateMachine for TwoPhase {
 }
 
 /// How to write what is in a collective buffer.
-fn write_request(descriptions: &Descriptions, window: &Window, origin: u64) -> Io {
+fn write_request(descriptions: &Descriptions, window: &Window, origin: u64, locks: bool) -> Io {
     let (slot, file) = (Slot::of(window.index), window.span.clone());
     let holes = descriptions.holes(file.clone(), &window.clients);
     if holes.size() == 0 {
@@ -688,7 +692,7 @@ fn write_request(descriptions: &Descriptions, window: &Window, origin: u64) -> I
     if !descriptions.are_sparse() || parts.extents(0..parts.size()).take(most + 1).count() <= most {
         Io::WriteParts { slot, origin, parts }
     } else {
-        Io::FillAndWrite { slot, origin, file, holes }
+        Io::FillAndWrite { slot, origin, file, holes, locks }
     }
 }
 

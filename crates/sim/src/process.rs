@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use pio_layout::Extents;
 use pio_machine::Duration;
-use pio_plan::{Access, Action, Direction, IoError, Message, Piece, StateMachine};
+use pio_plan::{Access, Action, Direction, Io, IoError, Message, Piece, StateMachine};
 use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Flags, HandleId};
 
@@ -39,6 +39,8 @@ pub(crate) struct Process {
     pub(crate) syncs_left: u32,
     /// The lock it asks for or gives back.
     pub(crate) lock: Option<Range<u64>>,
+    /// What it does under a lock that its strategy has not asked for by itself.
+    pub(crate) locked: Locked,
     /// The message it sent last, to which the time counts until it does something else.
     pub(crate) sending: Option<Sending>,
     /// When its own part of a collective open, close or view was done; it waits for the others since.
@@ -64,6 +66,20 @@ pub(crate) struct Process {
     /// Number of its last MPI-IO call.
     pub(crate) operation: u64,
     pub(crate) finished: bool,
+}
+
+/// A request that is carried out under a lock of its own.
+#[derive(Default)]
+pub(crate) enum Locked {
+    /// There is none.
+    #[default]
+    No,
+    /// The lock of an interval, and then the request.
+    Locking(Range<u64>, Io),
+    /// The request.
+    Requesting(Range<u64>),
+    /// The lock is given back, after so many bytes were moved.
+    Unlocking(u64),
 }
 
 /// What a rank is in.

@@ -8,3 +8,4 @@ pub(crate) mod settings;
 #[cfg(test)]
 mod twin;
 mod views;
+mod writes;

@@ -70,6 +70,20 @@ fn operations_on_servers_overlap_with_computing() {
     }
 }
 
+/// On one node, on two, and on servers: under the strategies that let ranks write each other's data, and for whoever may call MPI.
+#[test]
+fn writes_beside_each_other_lose_nothing() {
+    run_with("beside", 4, &["multiple"], &[]);
+    run("beside", 2, &[("PIOSCOPE_STRATEGY", "auto")]);
+    run("beside", 3, &[("PIOSCOPE_SHARED_MEMORY", "off")]);
+    let Some(mpi) = Mpi::get() else { return };
+    let servers = Servers::start(2);
+    for strategy in ["two-phase", "auto"] {
+        let variables = [("PIOSCOPE_STRATEGY", strategy), ("PIOSCOPE_STORE", &*servers.description())];
+        assert_says(&mpi.run(3, "beside", &["/suite", "multiple"], &variables), "all is as MPI says");
+    }
+}
+
 #[test]
 fn representations() {
     passes("representations", &[1, 2]);

@@ -219,7 +219,7 @@ mod tests {
     use crate::sieving::tests::{access, requests_of};
 
     fn requests(direction: Direction, access: Access, hints: &str) -> Vec<Io> {
-        requests_of(Alone::new(Rank(0), direction, access, &Hints::parse(hints).unwrap()), |_| false)
+        requests_of(&mut Alone::new(Rank(0), direction, access, &Hints::parse(hints).unwrap()), |_| false)
     }
 
     #[test]

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use pio_machine::{Duration, Storage};
+use pio_plan::Io;
 
 use super::{Cargo, Engine};
 use crate::parallel::Wanted;
-use crate::process::Then;
+use crate::process::{Locked, Then};
 use crate::workload::What;
 
 /// The locks of a file.
@@ -102,6 +103,31 @@ impl Engine<'_> {
             self.io_done(waiting, 0);
         }
         self.io_done(rank, 0);
+    }
+
+    /// Locks an interval, makes a request, and unlocks it again.
+    pub(super) fn request_with_lock(&mut self, rank: u32, file: Range<u64>, io: Io) {
+        let process = &mut self.processes[rank as usize];
+        (process.lock, process.locked) = (Some(file.clone()), Locked::Locking(file, io));
+        self.ask_for_lock(rank, Then::Lock { shared: false });
+    }
+
+    /// What a rank asked for is done: goes on with what is done under a lock, if that is not all; else the bytes that were moved.
+    pub(super) fn go_on_with_lock(&mut self, rank: u32, moved: u64) -> Option<u64> {
+        let process = &mut self.processes[rank as usize];
+        match std::mem::take(&mut process.locked) {
+            Locked::No => return Some(moved),
+            Locked::Unlocking(moved) => return Some(moved),
+            Locked::Locking(file, io) => {
+                process.locked = Locked::Requesting(file);
+                self.begin_io(rank, io);
+            }
+            Locked::Requesting(file) => {
+                (process.lock, process.locked) = (Some(file), Locked::Unlocking(moved));
+                self.ask_for_lock(rank, Then::Unlock);
+            }
+        }
+        None
     }
 
     /// The file of the call that a rank is in.

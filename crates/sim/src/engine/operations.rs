@@ -5,8 +5,8 @@ use std::sync::Arc;
 use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{
-    Access, Action, Context, DataPath, Direction, Event as PlanEvent, Group, Io, Message, Piece, Purpose,
-    Rank, Shape, Site, Strategy, Via, ViewExchange, Views,
+    Access, Action, Beside, Context, DataPath, Direction, Event as PlanEvent, Group, Io, Message, Piece,
+    Purpose, Rank, Shape, Site, Strategy, Via, ViewExchange, Views,
 };
 use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
@@ -48,6 +48,9 @@ impl Engine<'_> {
             let count = self.operations.entry((rank, key.of)).or_insert(0);
             *count += 1;
             key.count = *count;
+            if self.is_asynchronous(rank) {
+                Arc::make_mut(&mut context).beside = Beside::Independent;
+            }
             if self.strategy.sends_messages() {
                 let told = self.told.entry((rank, key.of)).or_default();
                 Arc::make_mut(&mut context).told = told.clone();
@@ -287,7 +290,7 @@ impl Engine<'_> {
         false
     }
 
-    fn begin_io(&mut self, rank: u32, io: Io) {
+    pub(super) fn begin_io(&mut self, rank: u32, io: Io) {
         self.end_message(rank);
         let lock = match &io {
             Io::Lock { file, shared } => Some((file, Then::Lock { shared: *shared })),
@@ -297,6 +300,11 @@ impl Engine<'_> {
         if let Some((file, then)) = lock {
             self.processes[rank as usize].lock = Some(file.clone());
             return self.ask_for_lock(rank, then);
+        }
+        if let Io::FillAndWrite { slot, origin, file, holes, locks: true } = io {
+            let range = file.clone();
+            let io = Io::FillAndWrite { slot, origin, file, holes, locks: false };
+            return self.request_with_lock(rank, range, io);
         }
         let Running::Operation { machine, number, .. } = &self.processes[rank as usize].running else {
             return;

@@ -525,6 +525,7 @@ impl Engine<'_> {
 
     /// Tells a rank's strategy that what it asked for is done.
     pub(super) fn io_done(&mut self, rank: u32, moved: u64) {
+        let Some(moved) = self.go_on_with_lock(rank, moved) else { return };
         self.tell(rank, PlanEvent::IoDone { result: Ok(moved) });
         self.advance(rank);
     }

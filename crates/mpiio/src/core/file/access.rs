@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use pio_layout::View;
 use pio_plan::{
-    Access, Choice, Context, Direction, Group, Hints, Rank, Recalled, Remembered, Shape, Site, StateMachine,
-    Strategy, ToldViews, Views,
+    Access, Beside, Choice, Context, Direction, Group, Hints, Rank, Recalled, Remembered, Shape, Site,
+    StateMachine, Strategy, ToldViews, Views,
 };
 
 use crate::core::file::hints::Kept;
 use crate::core::file::views::Overlapping;
+use crate::core::file::writes::{UnderWay, Writes};
 use crate::core::mpi::communicator::CollectiveCall;
 use crate::core::mpi::memory::Memory;
 use crate::core::mpi::progress::{May, Step, WouldBlock};
@@ -39,6 +40,8 @@ pub(crate) struct Inner {
     pub(crate) collective: Queue<Channel>,
     /// Of independent operations.
     pub(crate) independent: Queue<()>,
+    /// Those of both kinds that write.
+    pub(crate) writes: Arc<Writes>,
     pub(crate) sidecar: Mutex<Sidecar>,
     pub(crate) state: Mutex<State>,
     /// For operations without other ranks. Who makes requests alone holds it: several threads that read, change and write
@@ -133,6 +136,9 @@ impl Inner {
             if self.strategy == Strategy::Auto {
                 operation.context.remembered = self.state().recall(direction);
             }
+            if operation.exchanges_writes(self) {
+                self.writes.wait_for_independent();
+            }
             let mut channel = self.collective.acquire()?;
             let began = Instant::now();
             let mut operation = Collective::new(operation);
@@ -147,10 +153,12 @@ impl Inner {
         }
         // Those that the program began before come first.
         self.independent.drain();
+        let _under_way = (direction == Direction::Write).then(|| self.writes.begin_independent());
         let mut state = self.state();
         let (start, mut memory) = self.check(&mut state, direction, false, positioning, memory)?;
         let bytes = memory.size();
-        if let Some(positions) = self.one_request(&state, direction, &start, bytes)
+        if self.beside(direction) == Beside::Nothing
+            && let Some(positions) = self.one_request(&state, direction, &start, bytes)
             && let Some(offset) = state.view.offset_of(positions.start)
             && let Some(data) = memory.contiguous(0..bytes)
         {
@@ -197,20 +205,24 @@ impl Inner {
         memory: Result<Memory, Status>,
         completion: Completion,
     ) -> Result<(), Status> {
-        let operation = self.prepare(direction, collective, positioning, memory);
+        let mut operation = self.prepare(direction, collective, positioning, memory);
         let (inner, error) = (self.clone(), operation.error);
         let completion = error.is_none().then_some(completion);
         if collective {
             // What is chosen is not learned: the program may have begun others before that.
             self.state().remembered.describe_next();
+            operation.context.beside = Beside::Independent;
             let mut operation = Collective::new(operation);
             let work = move |channel: &mut Channel, may: May| operation.step(&inner, channel, may);
             self.collective.start(Box::new(work), completion);
         } else if error.is_none() {
-            let mut operation = Some(operation);
+            let under_way = (direction == Direction::Write).then(|| self.writes.begin_independent());
+            let mut operation = Some((operation, under_way));
             let work = move |(): &mut (), may: May| match may.storage {
                 false => Step::Blocked { on: WouldBlock::OnStorage, moved: false },
-                true => Step::Done(operation.take().map_or(Err(Status::Internal), |one| inner.alone(one))),
+                true => {
+                    Step::Done(operation.take().map_or(Err(Status::Internal), |(one, _)| inner.alone(one)))
+                }
             };
             self.independent.start(Box::new(work), completion);
         }
@@ -347,12 +359,18 @@ impl Inner {
         }
         let Start::At(start) = operation.start else { return Err(Status::Internal) };
         let Operation { direction, view, overlapping, mut memory, context, atomic, .. } = operation;
+        let context = Context { beside: self.beside(direction), ..context };
         let positions = positions(&view, start, memory.size())?;
         if let Some(overlapping) = overlapping {
             return overlapping.read(&self.storage, positions, &mut memory);
         }
         let access = Access { view, positions };
         self.independently(direction, access, memory, &context, atomic)
+    }
+
+    /// What an independent operation goes on beside.
+    fn beside(&self, direction: Direction) -> Beside {
+        if direction == Direction::Write { self.writes.beside_independent() } else { Beside::Nothing }
     }
 
     /// Without other ranks; in atomic mode, with others kept out of all that lies between the first byte and the last.
@@ -385,6 +403,8 @@ struct Collective {
     phase: Phase,
     /// Until the driver has it.
     operation: Option<Operation>,
+    /// If it writes.
+    under_way: Option<UnderWay>,
 }
 
 enum Phase {
@@ -416,7 +436,7 @@ impl Collective {
             Start::At(start) => Phase::Placed(Ok(start)),
             Start::Ordered { .. } => Phase::Begin,
         };
-        Collective { phase, operation: Some(operation) }
+        Collective { phase, operation: Some(operation), under_way: None }
     }
 
     /// What its ranks chose, if that was for them to do, and after how long.
@@ -452,6 +472,12 @@ impl Collective {
                     if operation.needs_storage(file) && !may.storage {
                         return Step::Blocked { on: WouldBlock::OnStorage, moved: false };
                     }
+                    if operation.exchanges_writes(file) && self.under_way.is_none() {
+                        self.under_way = file.writes.begin_collective();
+                        if self.under_way.is_none() {
+                            return Step::Blocked { on: WouldBlock::OnStorage, moved: false };
+                        }
+                    }
                     let start = *start;
                     let Some(operation) = self.operation.take() else {
                         return Step::Done(Err(Status::Internal));
@@ -484,6 +510,11 @@ impl Operation {
     /// Whether each rank carries out its part on its own.
     fn is_independent(&self, file: &Inner) -> bool {
         self.atomic || file.strategy == Strategy::Independent
+    }
+
+    /// Whether ranks write each other's data.
+    fn exchanges_writes(&self, file: &Inner) -> bool {
+        self.direction == Direction::Write && file.strategy.sends_messages() && !self.is_independent(file)
     }
 
     fn etypes(&self) -> u64 {

@@ -92,6 +92,7 @@ impl File {
             rank: channel.communicator.rank(),
             sidecar: Mutex::new(Sidecar::new(path, name.as_deref(), place, number)?),
             independent: Queue::new((), true),
+            writes: Arc::default(),
             collective: Queue::new(channel, any_thread_sends),
             storage,
             state: Mutex::new(state),

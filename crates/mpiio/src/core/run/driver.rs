@@ -14,7 +14,7 @@ mod own_memory;
 mod requests;
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pio_layout::LayoutError;
@@ -94,7 +94,13 @@ pub(crate) enum Ranks<'a> {
     },
 }
 
-impl Means<'_> {
+impl<'a> Means<'a> {
+    /// Keeps other threads of this process from reading, changing and writing back what this one does.
+    fn modify(&self) -> Option<MutexGuard<'a, WorkingMemory>> {
+        let Ranks::On { modifying: Some(modifying), .. } = self.ranks else { return None };
+        Some(modifying.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn channel(&mut self) -> Result<&mut Channel, IoError> {
         match &mut self.ranks {
             Ranks::None(_) => Err(PROTOCOL_ERROR),

@@ -22,8 +22,9 @@ use pio_store::transport::{Listener, TcpListener};
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// The programs of the conformance suite.
-pub(crate) const SUITE: [&str; 11] = [
+pub(crate) const SUITE: [&str; 12] = [
     "atomic",
+    "beside",
     "datatypes",
     "errors",
     "large_counts",

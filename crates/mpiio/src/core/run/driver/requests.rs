@@ -1,13 +1,12 @@
 //! Requests to the file.
 
 use std::ops::Range;
-use std::sync::PoisonError;
 
 use pio_layout::{Layout, coverage, pack};
 use pio_plan::{Direction, Io, IoError, Slot, StateMachine};
 use pio_protocol::client::Naming;
 
-use super::{Driver, Means, PROTOCOL_ERROR, Ranks, out_of_place};
+use super::{Driver, Means, PROTOCOL_ERROR, out_of_place};
 use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::backend::Storage;
 use crate::core::storage::pieces;
@@ -32,8 +31,8 @@ impl<M: StateMachine + ?Sized> Driver<M> {
             Io::WriteParts { slot, origin, parts } => {
                 write_parts(storage, means.working(), *slot, *origin, parts)
             }
-            Io::FillAndWrite { slot, origin, file, holes } => {
-                fill_and_write(means, *slot, *origin, file.clone(), holes)
+            Io::FillAndWrite { slot, origin, file, holes, locks } => {
+                fill_and_write(means, *slot, *origin, file.clone(), holes, *locks)
             }
         }
     }
@@ -76,26 +75,41 @@ fn write_parts(
     Ok(written)
 }
 
-/// Completes the window with what the file holds in the holes, and writes it with one request.
+/// Completes the window with what the file holds in the holes, and writes it with one request; others that lock, too, are kept out
+/// meanwhile, if it `locks`. Where there is no lock to be had, or nothing to read, it leaves the holes alone.
 fn fill_and_write(
     means: &mut Means,
     slot: Slot,
     origin: u64,
     file: Range<u64>,
     holes: &Layout,
+    locks: bool,
 ) -> Result<u64, IoError> {
     let storage = means.storage;
-    if !storage.is_readable() {
+    let _modifying = means.modify();
+    let is_locked = locks && storage.lock(file.clone(), false).is_ok();
+    let written = if storage.is_readable() && is_locked == locks {
+        fill(storage, means.working(), slot, origin, file.clone(), holes)
+    } else {
         let parts = coverage::holes_of_layouts(file.start as i64..file.end as i64, vec![holes.clone()]);
-        write_parts(storage, means.working(), slot, origin, &parts)?;
-        return Ok(file.end - file.start);
-    }
-    let modifying = match &means.ranks {
-        Ranks::On { modifying, .. } => *modifying,
-        Ranks::None(_) => None,
+        write_parts(storage, means.working(), slot, origin, &parts).map(|_| file.end - file.start)
     };
-    let _modifying = modifying.map(|mutex| mutex.lock().unwrap_or_else(PoisonError::into_inner));
-    let WorkingMemory { own, block } = means.working();
+    if is_locked {
+        // What was written is so whatever comes of this.
+        let _ = storage.unlock(file);
+    }
+    written
+}
+
+fn fill(
+    storage: &Storage,
+    working: &mut WorkingMemory,
+    slot: Slot,
+    origin: u64,
+    file: Range<u64>,
+    holes: &Layout,
+) -> Result<u64, IoError> {
+    let WorkingMemory { own, block } = working;
     let needed = holes.lower_bound().max(0) as u64..holes.upper_bound().max(0) as u64;
     let len = (needed.end - needed.start) as usize;
     if block.len() < len {
