@@ -6,6 +6,7 @@
 //! whichever it can go on with. So its actions of one kind with one other rank are compared in their order, as are its
 //! copies and its requests to the file; not how those of several kinds alternate.
 
+mod locks;
 mod run;
 mod scene;
 mod workloads;

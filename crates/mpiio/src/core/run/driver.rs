@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use pio_layout::LayoutError;
 use pio_plan::{
-    Access, Action, Choice, DataPath, Direction, Event, IoError, Message, Piece, Purpose, Rank, StateMachine,
-    Via,
+    Access, Action, Choice, DataPath, Direction, Event, Io, IoError, Message, Piece, Purpose, Rank,
+    StateMachine, Via,
 };
 
 use crate::core::mpi::backoff::Backoff;
@@ -87,9 +87,9 @@ pub(crate) enum Ranks<'a> {
     On {
         /// The channel.
         channel: &'a mut Channel,
-        /// Whoever has it reads, changes and writes back parts of the file: several threads of a process that do so at
-        /// once would undo each other's changes, and locks of the file system do not keep threads apart. None if whoever
-        /// takes the step has it.
+        /// Whoever has it locks parts of the file, or reads, changes and writes them back: several threads of a process that do
+        /// so at once would undo each other's changes, as locks of the file system do not keep threads apart. None if whoever takes
+        /// the step has it.
         modifying: Option<&'a Mutex<WorkingMemory>>,
     },
 }
@@ -210,6 +210,8 @@ impl<M: StateMachine + ?Sized> Driver<M> {
             self.choosing = Choosing::Since(Instant::now());
             self.tell(Event::Start);
         }
+        // From a lock until it is given back. Between them machines ask for nothing but requests and copies, so that this is one step.
+        let mut modifying = None;
         loop {
             while let Some(action) = self.actions.pop_front() {
                 if let Some(on) = would_block(&action, may) {
@@ -240,10 +242,16 @@ impl<M: StateMachine + ?Sized> Driver<M> {
                     }
                     Action::Io(io) => {
                         self.log.pause();
+                        if let Io::Lock { .. } = &io {
+                            modifying = means.modify();
+                        }
                         let result = match self.failure {
                             Some(error) if self.direction == Direction::Write => Err(error),
                             _ => self.request(means, &io),
                         };
+                        if let Io::Unlock { .. } = &io {
+                            drop(modifying.take());
+                        }
                         self.tell(Event::IoDone { result });
                     }
                     Action::Finish { result } => {
