@@ -213,6 +213,32 @@ static void uncommitted(void) {
   OK(MPI_File_close(&file));
 }
 
+/* Where one rank sets no view, all still have one shared pointer. */
+static void view_of_all_but_one(void) {
+  MPI_File file = created("all_but_one");
+  MPI_Datatype type;
+  MPI_Offset place = -1;
+  int data = rank, found[64] = {0}, sum = 0;
+  MPI_Type_contiguous(1, MPI_INT, &type);
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  OK(MPI_File_write_shared(file, &data, 1, MPI_INT, MPI_STATUS_IGNORE));
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0)
+    FAILS(MPI_File_set_view(file, 0, MPI_INT, type, "native", MPI_INFO_NULL), MPI_ERR_TYPE);
+  else
+    OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  OK(MPI_File_write_shared(file, &data, 1, MPI_INT, MPI_STATUS_IGNORE));
+  MPI_Barrier(MPI_COMM_WORLD);
+  OK(MPI_File_get_position_shared(file, &place));
+  CHECK(place == ranks);
+  settle(file);
+  OK(MPI_File_read_at(file, 0, found, ranks, MPI_INT, MPI_STATUS_IGNORE));
+  for (int i = 0; i < ranks; i++) sum += found[i];
+  CHECK(sum == ranks * (ranks - 1) / 2);
+  MPI_Type_free(&type);
+  OK(MPI_File_close(&file));
+}
+
 static MPI_Datatype indexed(int first_length, int first, int second_length, int second) {
   int lengths[2] = {first_length, second_length}, places[2] = {first, second};
   MPI_Datatype type;
@@ -266,6 +292,7 @@ int main(int count, char **arguments) {
   arguments_of_one_rank();
   parts_of_etypes();
   uncommitted();
+  if (ranks > 1) view_of_all_but_one();
   views();
   return end();
 }

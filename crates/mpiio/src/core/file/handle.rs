@@ -179,9 +179,10 @@ impl File {
         let (gaps, shape) = (Gaps::of(regular), Shape::of(regular));
         let [current_status, current_byte] = current;
         let [a, b, c, d, e, f, g] = hints::words_of(&given.followed);
-        let said = [a, b, c, d, e, f, g, current_status, current_byte, gaps as u64, shape.number()];
+        let sets = u64::from(expected.is_ok());
+        let said = [a, b, c, d, e, f, g, current_status, current_byte, sets, gaps as u64, shape.number()];
         let all = channel.communicator.gather(said)?;
-        let [hint_words @ .., current_status, current_byte, _, _] = all[0];
+        let [hint_words @ .., current_status, current_byte, _, _, _] = all[0];
         let site = &self.inner.site;
         channel.memory.keep(site, &state.hints, state.shape, state.remembered);
         state.follow(&hint_words, given);
@@ -193,11 +194,13 @@ impl File {
         if let Ok(view) = &view {
             state.view = view.regular.clone();
             state.overlapping = view.overlapping.clone();
-            state.view_number += 1;
             state.position = 0;
+        }
+        // A rank whose arguments are wrong still takes part, and has the shared pointer of the others.
+        if all.iter().any(|[.., sets, _, _]| *sets != 0) {
+            state.view_number += 1;
             state.shared_start = 0;
         }
-        // A rank whose arguments are wrong still takes part.
         state.told = ToldViews::default();
         state.shape = Shape::of_all(all.iter().map(|[.., shape]| Shape::of_number(*shape)));
         state.remembered = channel.memory.recall(site, &state.hints, state.shape);
