@@ -28,8 +28,10 @@
 /* Of MPI 4.1; but not yet of MPICH 4.0, which says that it has 4.0 whole. */
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 #define PIO_STATUS_SET_ELEMENTS Status_set_elements_c
+#define PIO_STATUS_OF_SEVERAL 1
 #else
 #define PIO_STATUS_SET_ELEMENTS Status_set_elements_x
+#define PIO_STATUS_OF_SEVERAL 0
 #endif
 
 #define PIO_FUNCTIONS(X)    \

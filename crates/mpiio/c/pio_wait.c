@@ -162,6 +162,29 @@ PIO_TEST(PMPI_Test)
 PIO_GET_STATUS(MPI_Request_get_status)
 PIO_GET_STATUS(PMPI_Request_get_status)
 
+#if PIO_STATUS_OF_SEVERAL
+#define PIO_GET_STATUS_ANY(name)                                                                        \
+  int name(int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status) {        \
+    PIO_LOOKED(name, count, requests, index, flag, status);                                             \
+  }
+PIO_GET_STATUS_ANY(MPI_Request_get_status_any)
+PIO_GET_STATUS_ANY(PMPI_Request_get_status_any)
+
+#define PIO_GET_STATUS_ALL(name)                                                                        \
+  int name(int count, const MPI_Request requests[], int *flag, MPI_Status *statuses) {                  \
+    PIO_LOOKED(name, count, requests, flag, statuses);                                                  \
+  }
+PIO_GET_STATUS_ALL(MPI_Request_get_status_all)
+PIO_GET_STATUS_ALL(PMPI_Request_get_status_all)
+
+#define PIO_GET_STATUS_SOME(name)                                                                       \
+  int name(int count, const MPI_Request requests[], int *found, int indices[], MPI_Status *statuses) {  \
+    PIO_LOOKED(name, count, requests, found, indices, statuses);                                        \
+  }
+PIO_GET_STATUS_SOME(MPI_Request_get_status_some)
+PIO_GET_STATUS_SOME(PMPI_Request_get_status_some)
+#endif
+
 #define PIO_TESTANY(name)                                                                       \
   int name(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status) {      \
     PIO_LOOKED(name, count, requests, index, flag, status);                                     \
@@ -194,46 +217,77 @@ PIO_TESTALL(PMPI_Testall)
 PIO_TESTSOME(MPI_Testsome)
 PIO_TESTSOME(PMPI_Testsome)
 
+#define PIO_IPROBES(name)                                                          \
+  int name(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {      \
+    PIO_LOOKED(name, from, tag, comm, flag, status);                               \
+  }
+PIO_IPROBES(MPI_Iprobe)
+PIO_IPROBES(PMPI_Iprobe)
+
+#define PIO_IMATCHES(name)                                                                           \
+  int name(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {  \
+    PIO_LOOKED(name, from, tag, comm, flag, message, status);                                        \
+  }
+PIO_IMATCHES(MPI_Improbe)
+PIO_IMATCHES(PMPI_Improbe)
+
 /* --- The program sends and receives -------------------------------------------------------------------------------- */
 
-#define PIO_SENDS(name, nonblocking)                                                              \
-  int name(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {    \
-    MPI_Request request;                                                                          \
-    PIO_UNLESS_BUSY(name, buffer, count, type, to, tag, comm);                                    \
-    int code = pio.nonblocking(buffer, count, type, to, tag, comm, &request);                     \
-    return code == MPI_SUCCESS ? pio_wait(&request, MPI_STATUS_IGNORE) : code;                    \
+/* Those of large counts are looked up when they are called: few programs do. */
+#define PIO_SENDS(name, nonblocking, pio_count)                                                      \
+  int name(const void *buffer, pio_count count, MPI_Datatype type, int to, int tag, MPI_Comm comm) { \
+    MPI_Request request;                                                                             \
+    PIO_UNLESS_BUSY(name, buffer, count, type, to, tag, comm);                                       \
+    int code = nonblocking(buffer, count, type, to, tag, comm, &request);                            \
+    return code == MPI_SUCCESS ? pio_wait(&request, MPI_STATUS_IGNORE) : code;                       \
   }
-PIO_SENDS(MPI_Send, Isend)
-PIO_SENDS(PMPI_Send, Isend)
-PIO_SENDS(MPI_Ssend, Issend)
-PIO_SENDS(PMPI_Ssend, Issend)
-PIO_SENDS(MPI_Rsend, Irsend)
-PIO_SENDS(PMPI_Rsend, Irsend)
+PIO_SENDS(MPI_Send, pio.Isend, int)
+PIO_SENDS(PMPI_Send, pio.Isend, int)
+PIO_SENDS(MPI_Ssend, pio.Issend, int)
+PIO_SENDS(PMPI_Ssend, pio.Issend, int)
+PIO_SENDS(MPI_Rsend, pio.Irsend, int)
+PIO_SENDS(PMPI_Rsend, pio.Irsend, int)
+#if PIO_LARGE_COUNT
+PIO_SENDS(MPI_Send_c, PIO_NATIVE(MPI_Isend_c), MPI_Count)
+PIO_SENDS(PMPI_Send_c, PIO_NATIVE(MPI_Isend_c), MPI_Count)
+PIO_SENDS(MPI_Ssend_c, PIO_NATIVE(MPI_Issend_c), MPI_Count)
+PIO_SENDS(PMPI_Ssend_c, PIO_NATIVE(MPI_Issend_c), MPI_Count)
+PIO_SENDS(MPI_Rsend_c, PIO_NATIVE(MPI_Irsend_c), MPI_Count)
+PIO_SENDS(PMPI_Rsend_c, PIO_NATIVE(MPI_Irsend_c), MPI_Count)
+#endif
 
-#define PIO_RECEIVES(name)                                                                        \
-  int name(void *buffer, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,          \
+#define PIO_RECEIVES(name, nonblocking, pio_count)                                                \
+  int name(void *buffer, pio_count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,    \
            MPI_Status *status) {                                                                  \
     MPI_Request request;                                                                          \
     PIO_UNLESS_BUSY(name, buffer, count, type, from, tag, comm, status);                          \
-    int code = pio.Irecv(buffer, count, type, from, tag, comm, &request);                         \
+    int code = nonblocking(buffer, count, type, from, tag, comm, &request);                       \
     return code == MPI_SUCCESS ? pio_wait(&request, status) : code;                               \
   }
-PIO_RECEIVES(MPI_Recv)
-PIO_RECEIVES(PMPI_Recv)
+PIO_RECEIVES(MPI_Recv, pio.Irecv, int)
+PIO_RECEIVES(PMPI_Recv, pio.Irecv, int)
+#if PIO_LARGE_COUNT
+PIO_RECEIVES(MPI_Recv_c, PIO_NATIVE(MPI_Irecv_c), MPI_Count)
+PIO_RECEIVES(PMPI_Recv_c, PIO_NATIVE(MPI_Irecv_c), MPI_Count)
+#endif
 
-#define PIO_EXCHANGES(name)                                                                             \
-  int name(const void *sent, int sends, MPI_Datatype sent_type, int to, int sent_tag, void *received,   \
-           int receives, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) {     \
-    MPI_Request receiving, sending;                                                                     \
-    PIO_UNLESS_BUSY(name, sent, sends, sent_type, to, sent_tag, received, receives, type, from, tag,    \
-                    comm, status);                                                                      \
-    int code = pio.Irecv(received, receives, type, from, tag, comm, &receiving);                        \
-    if (code == MPI_SUCCESS) code = pio.Isend(sent, sends, sent_type, to, sent_tag, comm, &sending);    \
-    if (code == MPI_SUCCESS) code = pio_wait(&sending, MPI_STATUS_IGNORE);                              \
-    return code == MPI_SUCCESS ? pio_wait(&receiving, status) : code;                                   \
+#define PIO_EXCHANGES(name, receive, send, pio_count)                                                       \
+  int name(const void *sent, pio_count sends, MPI_Datatype sent_type, int to, int sent_tag, void *received, \
+           pio_count receives, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status *status) {   \
+    MPI_Request receiving, sending;                                                                         \
+    PIO_UNLESS_BUSY(name, sent, sends, sent_type, to, sent_tag, received, receives, type, from, tag,        \
+                    comm, status);                                                                          \
+    int code = receive(received, receives, type, from, tag, comm, &receiving);                              \
+    if (code == MPI_SUCCESS) code = send(sent, sends, sent_type, to, sent_tag, comm, &sending);             \
+    if (code == MPI_SUCCESS) code = pio_wait(&sending, MPI_STATUS_IGNORE);                                  \
+    return code == MPI_SUCCESS ? pio_wait(&receiving, status) : code;                                       \
   }
-PIO_EXCHANGES(MPI_Sendrecv)
-PIO_EXCHANGES(PMPI_Sendrecv)
+PIO_EXCHANGES(MPI_Sendrecv, pio.Irecv, pio.Isend, int)
+PIO_EXCHANGES(PMPI_Sendrecv, pio.Irecv, pio.Isend, int)
+#if PIO_LARGE_COUNT
+PIO_EXCHANGES(MPI_Sendrecv_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), MPI_Count)
+PIO_EXCHANGES(PMPI_Sendrecv_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), MPI_Count)
+#endif
 
 #define PIO_PROBES(name)                                                          \
   int name(int from, int tag, MPI_Comm comm, MPI_Status *status) {                \

@@ -44,6 +44,7 @@ fn operations_go_on_whatever_the_program_does() {
     }
     let apart = [("PIOSCOPE_SHARED_MEMORY", "off")];
     assert_says(&mpi.run(2, "progress", &[folder, "threads"], &apart), "all is as MPI says");
+    assert_says(&mpi.run(3, "progress", &[folder, "looks"], &apart), "all is as MPI says");
 }
 
 /// At any thread level: what a thread of ours carries on needs no MPI, where ranks of one node share memory.

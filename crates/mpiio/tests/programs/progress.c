@@ -140,10 +140,67 @@ static void computes(void) {
   OK(MPI_File_close(&file));
 }
 
+/* The ways in which rank 0 takes a word, or gives one, before it waits itself. */
+enum { IPROBE, IMPROBE, RECEIVE_LARGE, SEND_LARGE, EXCHANGE_LARGE, STATUS_ANY, STATUS_ALL, STATUS_SOME, WAYS };
+static const int of_4_0 = MPI_VERSION >= 4, of_4_1 = MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1);
+
+static void take(int way) {
+  int word = 0, given = 7, flag = 0, index = -1;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Message message;
+  if (way == IPROBE) {
+    while (!flag) OK(MPI_Iprobe(1, way, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
+    OK(MPI_Recv(&word, 1, MPI_INT, 1, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  } else if (way == IMPROBE) {
+    while (!flag) OK(MPI_Improbe(1, way, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE));
+    OK(MPI_Mrecv(&word, 1, MPI_INT, &message, MPI_STATUS_IGNORE));
+#if MPI_VERSION >= 4
+  } else if (way == RECEIVE_LARGE) {
+    OK(MPI_Recv_c(&word, 1, MPI_INT, 1, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  } else if (way == SEND_LARGE) {
+    OK(MPI_Ssend_c(&given, 1, MPI_INT, 1, way, MPI_COMM_WORLD));
+    word = 1;
+  } else if (way == EXCHANGE_LARGE) {
+    OK(MPI_Sendrecv_c(&given, 1, MPI_INT, 1, way, &word, 1, MPI_INT, 1, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+#endif
+  } else {
+    OK(MPI_Irecv(&word, 1, MPI_INT, 1, way, MPI_COMM_WORLD, &request));
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+    while (!flag) {
+      if (way == STATUS_ANY) OK(MPI_Request_get_status_any(1, &request, &index, &flag, MPI_STATUS_IGNORE));
+      if (way == STATUS_ALL) OK(MPI_Request_get_status_all(1, &request, &flag, MPI_STATUSES_IGNORE));
+      if (way == STATUS_SOME) OK(MPI_Request_get_status_some(1, &request, &flag, &index, MPI_STATUSES_IGNORE));
+    }
+#endif
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  }
+  CHECK(word == 1 && given == 7 && index <= 0);
+}
+
+/* Rank 1's word comes when it has waited for the operation, which rank 0 must carry on while it looks for the word. */
+static void looks_first(void) {
+  for (int way = 0; way < WAYS; way++) {
+    if ((way >= RECEIVE_LARGE && !of_4_0) || (way >= STATUS_ANY && !of_4_1)) continue;
+    MPI_File file = created("looks");
+    MPI_Request request;
+    int word = 1, given = 0;
+    interleave(file);
+    fill(50 + way);
+    OK(MPI_File_iwrite_all(file, data, INTS, MPI_INT, &request));
+    if (rank == 0) take(way);
+    wait_with(0, &request);
+    if (rank == 1 && way >= SEND_LARGE && way <= EXCHANGE_LARGE)
+      OK(MPI_Recv(&given, 1, MPI_INT, 0, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank == 1 && way != SEND_LARGE) OK(MPI_Send(&word, 1, MPI_INT, 0, way, MPI_COMM_WORLD));
+    OK(MPI_File_close(&file));
+  }
+}
+
 int main(int count, char **arguments) {
   MPI_Comm comm;
-  /* Without a second argument as a program that has no threads. */
-  if (count > 2) {
+  /* Without a second argument, or if it only looks, as a program that has no threads. */
+  int only_looks = count > 2 && strcmp(arguments[2], "looks") == 0;
+  if (count > 2 && !only_looks) {
     begin(&count, &arguments);
   } else {
     MPI_Init(&count, &arguments);
@@ -151,6 +208,8 @@ int main(int count, char **arguments) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     snprintf(path, sizeof path, "%s", arguments[1]);
   }
+  if (ranks > 1) looks_first();
+  if (only_looks) return end();
   others_meet_first(MPI_COMM_WORLD, "world");
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   others_meet_first(comm, "duplicate");
