@@ -10,5 +10,6 @@ pub(crate) mod progress;
 pub(crate) mod progress_thread;
 pub(crate) mod recorder;
 pub(crate) mod shared_memory;
+pub(crate) mod signals;
 pub(crate) mod status;
 pub(crate) mod table;

@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::core::mpi::progress::{self, Left};
+use crate::core::mpi::signals;
 
 const MOST_THREADS: usize = 4;
 /// While an operation waits for messages, the thread sleeps between two looks: an eighth of the time since it came
@@ -68,29 +69,7 @@ fn lock() -> MutexGuard<'static, Pool> {
 fn start() -> bool {
     let builder = thread::Builder::new().name("pioscope".to_owned()).stack_size(STACK_BYTES);
     // The program's signals are for its own threads: a new one has the signal mask of who starts it.
-    let before = set_mask(&all_signals());
-    let started = builder.spawn(run);
-    set_mask(&before);
-    started.is_ok()
-}
-
-fn all_signals() -> libc::sigset_t {
-    // SAFETY: all zeros is a valid set to fill in.
-    unsafe {
-        let mut all = std::mem::zeroed();
-        libc::sigfillset(&mut all);
-        all
-    }
-}
-
-/// Sets the signal mask of this thread; what it was.
-fn set_mask(mask: &libc::sigset_t) -> libc::sigset_t {
-    // SAFETY: both sets are ours.
-    unsafe {
-        let mut before = std::mem::zeroed();
-        libc::pthread_sigmask(libc::SIG_SETMASK, mask, &mut before);
-        before
-    }
+    signals::put_off(|| builder.spawn(run)).is_ok()
 }
 
 fn run() {

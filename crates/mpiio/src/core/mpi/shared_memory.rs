@@ -11,6 +11,8 @@ use std::ffi::CString;
 
 use pio_plan::{Hints, IoError};
 
+use crate::core::mpi::signals;
+
 const PAGE_BYTES: usize = 4096;
 /// The kernel would try to reserve any length, and take all memory that there is before it fails. A buffer must also
 /// fit a message, should ranks not share memory.
@@ -187,7 +189,8 @@ fn map(fd: Option<i32>, len: usize) -> Result<*mut u8, IoError> {
     let flags = match fd {
         Some(fd) => {
             // SAFETY: numbers only.
-            checked(unsafe { libc::syscall(libc::SYS_fallocate, fd, 0, 0_i64, len as i64) })?;
+            let reserve = || checked(unsafe { libc::syscall(libc::SYS_fallocate, fd, 0, 0_i64, len as i64) });
+            signals::uninterrupted(reserve)?;
             libc::MAP_SHARED | libc::MAP_POPULATE
         }
         None => libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use pio_plan::IoError;
 
+use crate::core::mpi::signals;
 use crate::core::storage::bounce_buffer;
 use crate::core::storage::mode::{Creates, Mode};
 
@@ -180,10 +181,10 @@ impl PlainFile {
             return Ok(());
         }
         // SAFETY: numbers only. It returns the error number.
-        match unsafe { libc::posix_fallocate(self.fd, 0, size as libc::off_t) } {
+        signals::uninterrupted(|| match unsafe { libc::posix_fallocate(self.fd, 0, size as libc::off_t) } {
             0 => Ok(()),
             errno => Err(IoError { errno }),
-        }
+        })
     }
 
     /// Makes the data durable.
