@@ -279,6 +279,13 @@ static void views(void) {
   OK(MPI_File_read_all(file, found, 6, MPI_INT, &status));
   CHECK(found[0] == 1 && found[1] == 2 && found[2] == 3 && found[3] == 2 && found[4] == 4);
   CHECK(count_of(&status, MPI_INT) == 5);
+  /* The end is the first etype behind the last byte: the fifth is the last int, the sixth is the first one behind it. */
+  OK(MPI_File_seek(file, 0, MPI_SEEK_END));
+  OK(MPI_File_get_position(file, &byte));
+  CHECK(byte == 5);
+  OK(MPI_File_seek_shared(file, -1, MPI_SEEK_END));
+  OK(MPI_File_get_position_shared(file, &byte));
+  CHECK(byte == 4);
   OK(MPI_File_close(&file));
   MPI_Type_free(&back);
   MPI_Type_free(&negative);

@@ -266,7 +266,7 @@ impl Inner {
             Whence::Current => current()?,
             // In etypes, a last one that is only begun counted.
             Whence::End => {
-                state.view.position_at_or_after(self.storage.size()?).div_ceil(state.view.etype_size())
+                state.position_at_or_after(self.storage.size()?)?.div_ceil(state.view.etype_size())
             }
         };
         let target = i64::try_from(from).ok().and_then(|from| from.checked_add(offset));
@@ -611,6 +611,14 @@ impl State {
     /// The first data byte of an etype of the view.
     pub(crate) fn byte_position(&self, etype: u64) -> Result<u64, Status> {
         etype.checked_mul(self.view.etype_size()).ok_or(Status::Argument)
+    }
+
+    /// The first data byte of the view that is not before this one of the file.
+    fn position_at_or_after(&self, offset: u64) -> Result<u64, Status> {
+        match &self.overlapping {
+            Some(overlapping) => overlapping.position_at_or_after(offset).ok_or(Status::Argument),
+            None => Ok(self.view.position_at_or_after(offset)),
+        }
     }
 
     /// Where in the file an etype of the view is.

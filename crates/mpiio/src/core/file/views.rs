@@ -16,7 +16,7 @@ use crate::core::storage::backend::Storage;
 /// What a program set.
 #[derive(Clone, Debug)]
 pub(crate) struct FileView {
-    /// What counts for positions, and for all access unless the filetype overlaps itself.
+    /// What counts for how many data bytes and etypes there are, and for all access unless the filetype overlaps itself.
     pub(crate) regular: View,
     /// The filetype, if it overlaps itself.
     pub(crate) overlapping: Option<Arc<Overlapping>>,
@@ -81,6 +81,26 @@ impl Overlapping {
         self.tile(position / self.layout.size())?.checked_add(inside)?.try_into().ok()
     }
 
+    /// The first data byte that is not before this one of the file; none if there is no such.
+    pub(crate) fn position_at_or_after(&self, offset: u64) -> Option<u64> {
+        let offset = i64::try_from(offset).ok()?;
+        // The first tile with a byte that is not before it.
+        let behind =
+            i128::from(offset) - i128::from(self.displacement) - i128::from(self.layout.upper_bound());
+        let tile =
+            if behind < 0 { 0 } else { u64::try_from(behind.checked_div(self.extent.into())? + 1).ok()? };
+        let inside = offset - self.tile(tile)?;
+        let mut before = 0;
+        for piece in self.layout.extents(0..self.layout.size()) {
+            let skipped = u64::try_from(inside - piece.offset).unwrap_or(0);
+            if skipped < piece.len {
+                return tile.checked_mul(self.layout.size())?.checked_add(before + skipped);
+            }
+            before += piece.len;
+        }
+        None
+    }
+
     /// Reads the data bytes `positions`; bytes read, fewer only if the file ends.
     pub(crate) fn read(
         &self,
@@ -143,5 +163,14 @@ mod tests {
         assert_eq!(overlapping.offset_of(8), Some(8 + 8));
         assert_eq!(overlapping.offset_of(12), Some(8 + 4));
         assert_eq!(overlapping.offset_of(16), Some(8 + 12));
+        for (offset, position) in [(0, 0), (9, 1), (16, 8), (20, 16), (21, 17), (31, 27), (32, 32), (44, 48)]
+        {
+            assert_eq!(overlapping.position_at_or_after(offset), Some(position), "{offset}");
+            assert!((0..position).all(|before| overlapping.offset_of(before).unwrap() < offset));
+        }
+        let at_one_place = indexed(&[(3, 0), (1, 1)]).resized(0, 0).unwrap();
+        let overlapping = FileView::new(0, 4, &at_one_place, false).unwrap().overlapping.unwrap();
+        assert_eq!(overlapping.position_at_or_after(11), Some(11));
+        assert_eq!(overlapping.position_at_or_after(12), None);
     }
 }
