@@ -9,7 +9,7 @@ use pio_layout::{Layout, pack};
 
 /// Pieces that are shorter on average are packed into one buffer; longer ones are sent from where they lie. Below it,
 /// telling the kernel of a piece costs more than copying it.
-pub(super) const GATHER_BYTES: u64 = 256;
+pub const GATHER_BYTES: u64 = 256;
 
 /// Memory that is written from.
 pub trait Source {

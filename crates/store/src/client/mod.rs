@@ -13,7 +13,7 @@ mod store;
 mod watch;
 
 pub use file::{Lock, StoreFile};
-pub use memory::{Layed, Sink, Source};
+pub use memory::{GATHER_BYTES, Layed, Sink, Source};
 pub use options::{Options, Unanswered};
 pub use store::{Checked, Mode, PartChecked, Stat, Store, StripingHints, Unreferenced};
 pub use watch::{Moved, Watch};

@@ -16,7 +16,9 @@ use pio_plan::{Direction, IoError};
 use pio_protocol::client::Naming;
 use pio_protocol::{BLOCK_BYTES, Holder, MOST_EXTENTS};
 use pio_store::StoreError;
-use pio_store::client::{Lock, Mode, Options, Sink, Source, Store, StoreFile, StripingHints, Unanswered};
+use pio_store::client::{
+    GATHER_BYTES, Lock, Mode, Options, Sink, Source, Store, StoreFile, StripingHints, Unanswered,
+};
 use pio_store::transport::Traffic;
 
 use crate::core::mpi::memory::Memory;
@@ -38,8 +40,6 @@ const PREFIX: &str = "pioscope:";
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(600);
 /// How often a process says at most that it waits for a server.
 const SAYS_WAITING_EVERY: Duration = Duration::from_secs(30);
-/// Below this mean size of pieces in memory, packing is cheaper than telling the kernel of each.
-const GATHER_BYTES: u64 = 256;
 
 thread_local! {
     /// What the thread's last opening of a file failed with, as long as nobody has said it.
