@@ -62,8 +62,8 @@ typedef struct pio_type pio_type;                 /* the core's: a datatype */
 typedef uint64_t pio_request;                     /* an MPI_Request, whatever it is */
 typedef uint64_t pio_message;                     /* an MPI_Message, whatever it is */
 
-/* What the shim does for the core. None blocks, except `duplicate` and `node`, which are
- * collective. */
+/* What the shim does for the core. None waits for other ranks but `duplicate`, `release` and `node`, which are collective;
+ * `receive` waits until a message that has arrived is there as a whole. */
 struct pio_mpi {
   int (*duplicate)(const pio_communicator *communicator, pio_communicator **duplicate);
   /* Frees a duplicate; only its memory if MPI itself is about to end (`communicate` 0). */
@@ -77,6 +77,7 @@ struct pio_mpi {
   /* Takes a message that has arrived, from anyone. */
   int (*probe)(const pio_communicator *communicator, int tag, int *found, int *from, uint64_t *size,
                pio_message *message);
+  /* The bytes of a message that `probe` took. */
   int (*receive)(pio_message *message, void *bytes, uint64_t size);
   int (*broadcast)(const pio_communicator *communicator, void *bytes, uint64_t size, int root, pio_request *request);
   int (*barrier)(const pio_communicator *communicator, pio_request *request);

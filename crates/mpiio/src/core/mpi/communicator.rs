@@ -12,8 +12,11 @@ use crate::core::mpi::table::MpiTable;
 
 /// Tags of collective calls through mailboxes: below those of operations, and so many until they are used again.
 const COLLECTIVE_TAGS: u32 = 32768;
+/// Tags of operations' messages go round, from 0 on: operations of one file that are so far apart are never under way together.
+/// MPI promises tags up to 32767.
+pub(crate) const TAGS: u32 = 32767;
 /// A tag of no message: to look for it only lets MPI go on.
-const NO_TAG: c_int = 32767;
+const NO_TAG: c_int = TAGS as c_int;
 
 /// A communicator, by the shim's pointer to it; of all ranks that opened a file.
 #[derive(Debug)]

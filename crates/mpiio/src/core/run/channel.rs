@@ -10,7 +10,7 @@ use pio_plan::{Choice, IoError, Memory, Nodes, Slot, Strategy};
 use pio_store::transport::Traffic;
 
 use crate::core::mpi::backoff::Backoff;
-use crate::core::mpi::communicator::{Communicator, Sending};
+use crate::core::mpi::communicator::{Communicator, Sending, TAGS};
 use crate::core::mpi::mailbox::Mailbox;
 use crate::core::mpi::shared_memory::Address;
 use crate::core::mpi::status::Status;
@@ -18,10 +18,6 @@ use crate::core::run::buffers::{self, Buffers};
 use crate::core::run::transfer_path::PathTuner;
 use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::servers;
-
-/// Message tags go round: operations of one file that are so far apart are never under way together. MPI promises tags
-/// up to 32767.
-const TAGS: u32 = 32768;
 
 /// What an operation's machines moved between ranks, bytes.
 #[derive(Clone, Copy, Debug, Default)]
