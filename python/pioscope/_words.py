@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 def seconds(time_s: float) -> str:
     for factor, unit in ((1.0, "s"), (1e3, "ms")):
-        if time_s * factor >= 1 or time_s == 0:
+        if abs(time_s) * factor >= 1 or time_s == 0:
             return f"{time_s * factor:.4g} {unit}"
     return f"{time_s * 1e6:.4g} µs"
 

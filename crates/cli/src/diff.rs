@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 
 use crate::condition::{Checked, FailIf, HOLDS, Numbers};
@@ -34,6 +34,13 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let before = explain::explain(&explain::open(&arguments.before)?)?;
     let after = explain::explain(&explain::open(&arguments.after)?)?;
+    for (path, found) in [(&arguments.before, &before), (&arguments.after, &after)] {
+        ensure!(
+            found.events > 0 || arguments.fail_if.conditions.is_empty(),
+            "{}: --fail-if: it holds no calls, so that no condition can be judged",
+            path.display()
+        );
+    }
     let numbers = [&before, &after].map(Numbers::of);
     let check = |condition| Checked::of(condition, &numbers[0], &numbers[1]);
     let checked: Vec<_> = arguments.fail_if.conditions.iter().map(check).collect();

@@ -270,13 +270,14 @@ impl Losses {
                     losses.left_out = CallsByKind::from_numbers(&numbers);
                     losses.keeps_one_in = numbers.get(5).copied().unwrap_or(0);
                 }
-                LOST_CALLS => losses.lost = CallsByKind::from_numbers(&numbers),
+                // Importers may note several.
+                LOST_CALLS => losses.lost = losses.lost.plus(&CallsByKind::from_numbers(&numbers)),
                 MISSING_RANKS => {
                     losses.missing_ranks = first;
                     losses.expected_ranks = numbers.get(1).copied().unwrap_or(0);
                 }
                 LOST_PROCESSES => {
-                    losses.lost_processes = first;
+                    losses.lost_processes = losses.lost_processes.saturating_add(first);
                     losses.other_versions = numbers.get(1).copied().unwrap_or(0);
                 }
                 DAMAGED => losses.damaged_places = first,

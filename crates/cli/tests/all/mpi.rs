@@ -372,6 +372,22 @@ fn an_installation_brings_what_it_loads() {
         files.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "so")).count()
     });
     assert_eq!(kept, 0, "something was compiled");
+
+    // A library that another version left would miss calls, or end the program.
+    let left = libraries
+        .join(fs::read_dir(&libraries).unwrap().flatten().find(|it| it.path().is_dir()).unwrap().file_name());
+    let library = left.join("record.so");
+    let mut bytes = fs::read(&library).unwrap();
+    let mark = b"pioscope source\0";
+    let at = bytes.windows(mark.len()).position(|window| window == mark).unwrap();
+    bytes[at + mark.len()] ^= 1;
+    fs::write(&library, bytes).unwrap();
+    let mut command = Command::new(&command);
+    command.args(words(&["record", "-o", "again.pio", "--"], mpiexec(&mpi, 2), &["./program", "0"]));
+    let output = command.env("PATH", &commands).env("XDG_CACHE_HOME", &cache).envs(any_ranks());
+    let output = output.current_dir(place.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("left out, as it was compiled by another version"), "{said}");
 }
 
 /// What `apply` loads ended these programs, as it did not look at what a job starts: their loader does not find libraries of

@@ -9,8 +9,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use crate::call::Layer;
 use crate::error::TraceError;
-use crate::event::{Event, Target};
+use crate::event::{Event, Flags, Target};
 use crate::reader::Trace;
 use crate::splits::{Split, Splits};
 use crate::tables::{Process, Tables};
@@ -83,6 +84,11 @@ fn name_of(process: &Process) -> String {
     }
 }
 
+/// Whether others of its thread may be under way beside it.
+fn may_overlap(event: &Event) -> bool {
+    event.call.is_asynchronous() || event.flags.contains(Flags::ASYNC) || event.layer() == Layer::Server
+}
+
 /// The event of a number. What follows of it is its end, if it is asynchronous.
 fn put_event(
     out: &mut String,
@@ -91,7 +97,7 @@ fn put_event(
     split: Option<Split>,
     tables: &Tables,
 ) -> fmt::Result {
-    let is_asynchronous = event.call.is_asynchronous();
+    let is_asynchronous = may_overlap(event);
     let head = |out: &mut String, kind: &str, at_ns: u64| {
         write!(
             out,

@@ -46,6 +46,9 @@ struct Judge<'a> {
     /// How each file was accessed by each interface.
     views: BTreeMap<&'a str, View<'a>>,
     rates: Rates<'a>,
+    /// Bytes of all files' reads and writes, below MPI-IO; and of those by streams.
+    moved_bytes: u64,
+    streamed_bytes: u64,
 }
 
 /// One file: an index into [`Counted::files`], and what is there.
@@ -94,7 +97,13 @@ impl<'a> Judge<'a> {
                 _ => {}
             }
         }
-        Judge { counted, covered, rates: Rates::of(counted), views }
+        let sum = |all: &mut dyn Iterator<Item = Seen<'_>>| {
+            all.fold(0, |sum: u64, (_, file)| sum.saturating_add(file.counts.bytes()))
+        };
+        let moved_bytes =
+            sum(&mut views.values().flat_map(|view| [view.posix, view.stdio, view.dfs]).flatten());
+        let streamed_bytes = sum(&mut views.values().filter_map(|view| view.stdio));
+        Judge { counted, covered, rates: Rates::of(counted), views, moved_bytes, streamed_bytes }
     }
 
     /// Files whose reads and writes no event has told of.

@@ -261,10 +261,7 @@ impl Drafts<'_, '_> {
         let kind = if flushed && counts.written_bytes / counts.writes.max(1) < PAGE {
             Kind::UnbufferedStream
         } else {
-            let all = judge.views.values().flat_map(|view| [view.posix, view.stdio, view.dfs]);
-            let moved = all.flatten().fold(0, |sum: u64, (_, file)| sum.saturating_add(file.counts.bytes()));
-            let streamed = judge.views.values().filter_map(|view| view.stdio);
-            let streamed = streamed.fold(0, |sum: u64, (_, file)| sum.saturating_add(file.counts.bytes()));
+            let (moved, streamed) = (judge.moved_bytes, judge.streamed_bytes);
             if (streamed as f64) < STREAMED * moved as f64 || streamed < BYTES || bytes / calls >= LARGE {
                 return;
             }
