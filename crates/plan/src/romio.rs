@@ -58,6 +58,7 @@ pub struct Romio {
     phase: Phase,
     /// Where the accesses begin and end.
     bounds: Option<Bounds>,
+    /// Those in which this rank has data, and its own.
     domains: Vec<Domain>,
     /// Of those with data in this rank's domain, itself included: which.
     clients: BTreeMap<Rank, Access>,
@@ -182,14 +183,14 @@ impl Romio {
             }
             (ENDS, _) => self.divide(actions),
             (COUNTS, What::Sums(counts)) => {
-                let own = counts.iter().find(|(rank, _)| *rank == self.group.rank);
-                self.clients_expected = own.map_or(0, |(_, count)| *count);
+                let own = counts.binary_search_by_key(&self.group.rank, |(rank, _)| *rank);
+                self.clients_expected = own.map_or(0, |own| counts[own].1);
                 self.describe(actions);
             }
             (ROUNDS, What::Rounds(rounds, origins)) => {
                 for domain in &mut self.domains {
-                    let origin = origins.iter().find(|(rank, _)| *rank == domain.rank);
-                    domain.origin = origin.map(|(_, origin)| *origin);
+                    let place = origins.binary_search_by_key(&domain.rank, |(rank, _)| *rank);
+                    domain.origin = place.ok().map(|place| origins[place].1);
                 }
                 self.rounds = rounds;
                 self.begin_round(0, actions);
@@ -210,14 +211,16 @@ impl Romio {
         let start = u64::try_from(bounds.start).unwrap_or(0);
         let file = start..u64::try_from(bounds.end + 1).unwrap_or(0).max(start);
         let parts = domains::domains(file, aggregators.len() as u32, self.context.asked.striping_unit);
-        let domain = |(rank, file)| Domain { rank, file, origin: None };
-        self.domains = aggregators.into_iter().zip(parts).map(domain).collect();
-        let mut counts: Vec<(Rank, u64)> = self
-            .domains
-            .iter()
-            .filter(|domain| !self.access.within(domain.file.clone()).is_empty())
-            .map(|domain| (domain.rank, 1))
-            .collect();
+        let mut counts: Vec<(Rank, u64)> = Vec::new();
+        for (rank, file) in aggregators.into_iter().zip(parts) {
+            let has_data = !self.access.within(file.clone()).is_empty();
+            if has_data {
+                counts.push((rank, 1));
+            }
+            if has_data || rank == self.group.rank {
+                self.domains.push(Domain { rank, file, origin: None });
+            }
+        }
         counts.sort_unstable();
         self.gather(COUNTS, Traffic::Exchange(NUMBER), What::Sums(counts), actions);
     }

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use crate::access::Rank;
-use crate::nodes::Nodes;
 use crate::site::Context;
 
 /// Which ranks aggregate, in the order in which they get their domains: so many of each node, node after node in the order
@@ -11,11 +10,13 @@ use crate::site::Context;
 pub(super) fn aggregators(context: &Context, ranks: u32) -> Vec<Rank> {
     let asked = &context.asked;
     let count = asked.cb_nodes.filter(|count| *count <= ranks).unwrap_or(ranks) as usize;
-    let alone = Nodes::of((0..ranks).map(|_| 0));
     let Some(each) = asked.own.ranks_per_node() else {
         return (0..ranks).map(Rank).take(count).collect();
     };
-    let mut nodes: Vec<&[Rank]> = context.nodes.as_deref().unwrap_or(&alone).each().collect();
+    let Some(nodes) = context.nodes.as_deref() else {
+        return (0..ranks.min(each)).map(Rank).take(count).collect();
+    };
+    let mut nodes: Vec<&[Rank]> = nodes.each().collect();
     nodes.sort_unstable_by_key(|ranks| ranks.first().copied());
     nodes.into_iter().flat_map(|ranks| ranks.iter().take(each as usize)).copied().take(count).collect()
 }
@@ -50,6 +51,7 @@ mod tests {
     use super::*;
     use crate::access::Direction;
     use crate::hints::Hints;
+    use crate::nodes::Nodes;
     use crate::site::{Site, Via, Views};
 
     fn chosen(nodes: &[u32], hints: &str) -> Vec<u32> {
