@@ -1,5 +1,7 @@
 //! What happens, as a trace.
 
+use std::collections::BTreeMap;
+
 use pio_trace::{Call, Event, GivenHints, HandleId, ProcessId, Tables};
 
 use super::Engine;
@@ -42,11 +44,14 @@ impl Engine<'_> {
         let below = workload.handles.iter().filter(|open| open.group.is_some());
         handles.extend(below.map(|open| handle(open, true)));
         let note = |key: &str, value: String| (key.to_owned(), value);
+        let mut first: BTreeMap<u64, u32> = BTreeMap::new();
+        for (number, open) in (0..).zip(&workload.handles) {
+            first.entry(open.collective).or_insert(number);
+        }
         let given = workload.hints.iter().filter_map(|(collective, hints)| {
-            let opened = workload.handles.iter().position(|open| open.collective == *collective)?;
+            let handle = HandleId(*first.get(collective)?);
             let pairs = hints.all_pairs().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-            let given = GivenHints { handle: HandleId(opened as u32), pairs };
-            Some(note(GivenHints::NOTE, given.to_string()))
+            Some(note(GivenHints::NOTE, GivenHints { handle, pairs }.to_string()))
         });
         let site = workload.site_hints.all_pairs();
         let site: Vec<String> = site.iter().map(|(key, value)| format!("{key}={value}")).collect();
