@@ -16,11 +16,12 @@ use super::stripes::{ObjectId, Piece};
 use super::{Message, ParallelFiles, Wake};
 
 /// The client of a node.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Client {
     pub(super) objects: BTreeMap<ObjectId, Object>,
     pub(super) locks: BTreeMap<Resource, ClientLocks>,
-    pub(super) channels: Vec<Channel>,
+    /// The way to each target that it has been to.
+    channels: BTreeMap<u32, Channel>,
     /// What came into the cache, the oldest first, and its bytes.
     pub(super) cached: Cached,
     pub(super) cached_bytes: u64,
@@ -112,17 +113,9 @@ pub(super) enum Flushed {
 }
 
 impl Client {
-    pub(super) fn new(targets: u32) -> Client {
-        Client {
-            objects: BTreeMap::new(),
-            locks: BTreeMap::new(),
-            channels: vec![Channel::default(); targets as usize],
-            cached: Cached::default(),
-            cached_bytes: 0,
-            dirty_bytes: 0,
-            wants_cache: VecDeque::new(),
-            seen: BTreeMap::new(),
-        }
+    /// The way to a target.
+    pub(super) fn channel(&mut self, target: u32) -> &mut Channel {
+        self.channels.entry(target).or_default()
     }
 
     /// All that it has of a file's objects.
@@ -162,7 +155,7 @@ impl ParallelFiles {
         let target = self.target_of(piece.object);
         let bytes = piece.range.end - piece.range.start;
         let client = self.client(node);
-        let channel = &mut client.channels[target as usize];
+        let channel = client.channel(target);
         let is_next = stands_in(&mut channel.wants_room, rank);
         if !is_next || !has_room_for(bytes, channel.dirty_bytes, limit) {
             self.write_out_all(node, Some(target));
@@ -173,7 +166,7 @@ impl ParallelFiles {
             self.write_out_all(node, None);
             return false;
         }
-        client.channels[target as usize].wants_room.pop_front();
+        client.channel(target).wants_room.pop_front();
         client.wants_cache.pop_front();
         true
     }
@@ -196,7 +189,7 @@ impl ParallelFiles {
         let object = client.objects.entry(piece.object).or_default();
         let new = object.dirty.add(piece.range.clone());
         let mut row = object.dirty.around(piece.range.start).unwrap_or_default();
-        client.channels[target as usize].dirty_bytes += new;
+        client.channel(target).dirty_bytes += new;
         client.dirty_bytes += new;
         client.keep(piece, capacity);
         while row.end - row.start >= request {
@@ -245,7 +238,7 @@ impl ParallelFiles {
             self.transfers.insert(Transfer { client: node, piece, target, moves, written, waiters });
         let client = self.client(node);
         client.objects.entry(id).or_default().moving.push(Moving { transfer, range, moves, is_old: false });
-        client.channels[target as usize].ready.push_back(transfer);
+        client.channel(target).ready.push_back(transfer);
     }
 
     /// Brings an extent of an object into a node's cache, unless it is there or on its way. For how many requests whoever waits
@@ -308,7 +301,7 @@ impl ParallelFiles {
     fn send_ready(&mut self, node: u32, target: u32) {
         let most = self.costs.client.in_flight;
         loop {
-            let channel = &mut self.client(node).channels[target as usize];
+            let channel = self.client(node).channel(target);
             if channel.in_flight >= most {
                 return;
             }
@@ -379,7 +372,7 @@ impl ParallelFiles {
             Moves::Writes => object.written += 1,
             Moves::Syncs => object.synced = object.synced.max(written),
         }
-        let channel = &mut client.channels[target as usize];
+        let channel = client.channel(target);
         channel.in_flight -= 1;
         if moves == Moves::Writes && cache.is_some() {
             channel.dirty_bytes -= bytes;

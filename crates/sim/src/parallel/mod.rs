@@ -191,8 +191,7 @@ impl ParallelFiles {
     }
 
     fn client(&mut self, node: u32) -> &mut Client {
-        let targets = self.costs.targets();
-        self.clients.entry(node).or_insert_with(|| Client::new(targets))
+        self.clients.entry(node).or_default()
     }
 
     /// The object server of a target, and the target's number there.

@@ -152,7 +152,7 @@ impl ParallelFiles {
             Next::InCache(node) => &self.client(node).wants_cache,
             Next::ForTarget(node, object) => {
                 let target = self.target_of(object);
-                &self.client(node).channels[target as usize].wants_room
+                &self.client(node).channel(target).wants_room
             }
         };
         waiting.front().copied()

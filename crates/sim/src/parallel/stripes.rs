@@ -95,13 +95,10 @@ impl Stripes {
     pub(super) fn objects(&self, range: &Range<u64>) -> Vec<Piece> {
         let mut objects = Vec::new();
         for (number, part, common) in self.parts(range) {
-            for slot in 0..part.striping.factor {
+            for slot in part.slots(&common) {
                 let own = |offset| part.striping.len_of_server(slot, offset);
                 let range = own(common.start)..own(common.end);
-                if !range.is_empty() {
-                    objects
-                        .push(Piece { object: ObjectId { file: self.file, component: number, slot }, range });
-                }
+                objects.push(Piece { object: ObjectId { file: self.file, component: number, slot }, range });
             }
         }
         objects
@@ -113,6 +110,18 @@ impl Stripes {
             let common = part.file.start.max(range.start)..part.file.end.min(range.end);
             (!common.is_empty()).then_some((number as u32, part, common))
         })
+    }
+}
+
+impl Component {
+    /// The slots of the strips that an interval of the file touches, ascending.
+    fn slots(&self, range: &Range<u64>) -> impl Iterator<Item = u32> + use<> {
+        let Striping { unit, factor, .. } = self.striping;
+        let strips = range.end.div_ceil(unit) - range.start / unit;
+        let touched = strips.min(u64::from(factor)) as u32;
+        let first = self.striping.server_of(range.start);
+        let in_this_round = touched.min(factor - first);
+        (0..touched - in_this_round).chain(first..first + in_this_round)
     }
 }
 
