@@ -1,6 +1,6 @@
 //! Locks on parts of a file.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 use pio_machine::{Duration, Storage};
@@ -14,8 +14,18 @@ use crate::workload::What;
 /// The locks of a file.
 #[derive(Debug, Default)]
 pub(super) struct Locks {
-    held: Vec<Lock>,
+    held: Held,
     waiting: VecDeque<Lock>,
+}
+
+/// The locks that ranks have: where each begins and ends, and whose it is.
+#[derive(Debug, Default)]
+struct Held {
+    /// No two overlap: in order of their beginnings, they are in order of their ends, too.
+    alone: BTreeSet<(u64, u64, u32)>,
+    shared: BTreeSet<(u64, u64, u32)>,
+    /// No shared one has been longer.
+    longest_shared: u64,
 }
 
 /// A rank's lock of an interval.
@@ -29,9 +39,9 @@ struct Lock {
 impl Locks {
     /// Whether the rank has the lock now; else it is in line.
     fn ask(&mut self, lock: Lock) -> bool {
-        let free = lock.is_free(&self.held);
+        let free = self.held.allows(&lock);
         if free {
-            self.held.push(lock);
+            self.held.add(&lock);
         } else {
             self.waiting.push_back(lock);
         }
@@ -40,29 +50,54 @@ impl Locks {
 
     /// Takes a lock back. Who has one now that waited.
     fn give_back(&mut self, rank: u32, range: &Range<u64>) -> Vec<u32> {
-        self.held.retain(|held| held.rank != rank || held.range != *range);
+        self.held.remove(rank, range);
         let mut given = Vec::new();
-        let Locks { held, waiting } = self;
-        waiting.retain(|lock| {
-            let free = lock.is_free(held);
-            if free {
-                held.push(lock.clone());
-                given.push(lock.rank);
+        let mut index = 0;
+        while let Some(lock) = self.waiting.get(index) {
+            // Who waited for another lock waits for it still.
+            let waited_for_it = lock.range.start < range.end && range.start < lock.range.end;
+            if !waited_for_it || !self.held.allows(lock) {
+                index += 1;
+                continue;
             }
-            !free
-        });
+            self.held.add(lock);
+            given.push(lock.rank);
+            let is_taken = !lock.shared && lock.range.start <= range.start && range.end <= lock.range.end;
+            self.waiting.remove(index);
+            if is_taken {
+                break;
+            }
+        }
         given
     }
 }
 
-impl Lock {
-    /// Whether those that are held allow it.
-    fn is_free(&self, held: &[Lock]) -> bool {
-        let range = &self.range;
-        let allows = |held: &Lock| {
-            held.shared && self.shared || held.range.end <= range.start || range.end <= held.range.start
-        };
-        held.iter().all(allows)
+impl Held {
+    /// Whether a lock can be had beside them.
+    fn allows(&self, lock: &Lock) -> bool {
+        let Range { start, end } = lock.range;
+        let ends_behind = |held: &(u64, u64, u32)| held.1 > start;
+        if self.alone.range(..(end, 0, 0)).next_back().is_some_and(ends_behind) {
+            return false;
+        }
+        let from = start.saturating_sub(self.longest_shared);
+        lock.shared || !self.shared.range((from, 0, 0)..(end, 0, 0)).rev().any(ends_behind)
+    }
+
+    fn add(&mut self, lock: &Lock) {
+        let Range { start, end } = lock.range;
+        if lock.shared {
+            self.longest_shared = self.longest_shared.max(end - start);
+            self.shared.insert((start, end, lock.rank));
+        } else {
+            self.alone.insert((start, end, lock.rank));
+        }
+    }
+
+    fn remove(&mut self, rank: u32, range: &Range<u64>) {
+        let held = (range.start, range.end, rank);
+        self.alone.remove(&held);
+        self.shared.remove(&held);
     }
 }
 
@@ -141,7 +176,64 @@ impl Engine<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// A list of locks that are held, and a list of those that wait: each is compared with each.
+    #[derive(Default)]
+    struct Lists {
+        held: Vec<Lock>,
+        waiting: Vec<Lock>,
+    }
+
+    impl Lists {
+        fn allow(&self, lock: &Lock) -> bool {
+            let apart =
+                |held: &Lock| held.range.end <= lock.range.start || lock.range.end <= held.range.start;
+            self.held.iter().all(|held| held.shared && lock.shared || apart(held))
+        }
+
+        fn ask(&mut self, lock: Lock) -> bool {
+            let free = self.allow(&lock);
+            if free {
+                self.held.push(lock)
+            } else {
+                self.waiting.push(lock)
+            }
+            free
+        }
+
+        fn give_back(&mut self, rank: u32, range: &Range<u64>) -> Vec<u32> {
+            self.held.retain(|held| held.rank != rank || held.range != *range);
+            let mut given = Vec::new();
+            for lock in std::mem::take(&mut self.waiting) {
+                let rank = lock.rank;
+                if self.ask(lock) {
+                    given.push(rank);
+                }
+            }
+            given
+        }
+    }
+
+    proptest! {
+        /// Each rank asks for a lock, and gives back the one that it has, in any order.
+        #[test]
+        fn locks_are_given_as_by_comparing_all(
+            turns in prop::collection::vec((0..8_u32, 0..40_u64, 0..20_u64, any::<bool>()), 0..200),
+        ) {
+            let (mut locks, mut lists) = (Locks::default(), Lists::default());
+            for (rank, start, length, shared) in turns {
+                if let Some(held) = lists.held.iter().find(|held| held.rank == rank).cloned() {
+                    prop_assert_eq!(locks.give_back(rank, &held.range), lists.give_back(rank, &held.range));
+                } else if lists.waiting.iter().all(|waiting| waiting.rank != rank) {
+                    let lock = Lock { rank, range: start..start + length, shared };
+                    prop_assert_eq!(locks.ask(lock.clone()), lists.ask(lock));
+                }
+            }
+        }
+    }
 
     #[test]
     fn who_waits_gets_what_is_given_back_in_order() {
