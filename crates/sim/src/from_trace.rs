@@ -490,25 +490,27 @@ impl<'t> Reader<'t> {
         if !self.starts_recorded || !is_whole || self.ranks.len() < 2 {
             return;
         }
-        // From the end, so that the steps before keep their places.
-        for call in (0..calls).rev() {
-            let arrivals: Vec<Arrival> = self.together.iter().map(|arrivals| arrivals[call]).collect();
-            let first_ns = arrivals.iter().map(|one| one.at_ns).min().unwrap_or(0);
-            let last_ns = arrivals.iter().map(|one| one.at_ns).max().unwrap_or(0);
-            let busy_ns = arrivals.iter().map(|one| one.gap_ns).min().unwrap_or(0);
-            if busy_ns < BUSY_NS || last_ns - first_ns > busy_ns / NEAR {
-                continue;
-            }
-            let programs = self.workload.programs.iter_mut().zip(&mut self.workload.named);
-            for ((program, named), arrival) in programs.zip(&arrivals) {
-                let behind = named.iter_mut().filter(|named| named.before > arrival.step);
-                behind.for_each(|named| named.before += 1);
-                let call = &mut program[arrival.step];
-                let met = Step { think: call.think, idle: call.idle, what: What::Rendezvous };
-                (call.think, call.idle) = (Duration::ZERO, Duration::ZERO);
-                program.insert(arrival.step, met);
+        let met: Vec<usize> = (0..calls).filter(|call| self.met_before(*call)).collect();
+        if met.is_empty() {
+            return;
+        }
+        let programs = self.workload.programs.iter_mut().zip(&mut self.workload.named);
+        for ((program, named), arrivals) in programs.zip(&self.together) {
+            let steps: Vec<usize> = met.iter().map(|call| arrivals[*call].step).collect();
+            add_rendezvous_before(program, &steps);
+            for named in named {
+                named.before += steps.partition_point(|step| *step < named.before);
             }
         }
+    }
+
+    /// Whether all ranks came together to a collective call, of those of all ranks the one with this number.
+    fn met_before(&self, call: usize) -> bool {
+        let arrivals = || self.together.iter().map(|arrivals| arrivals[call]);
+        let first_ns = arrivals().map(|one| one.at_ns).min().unwrap_or(0);
+        let last_ns = arrivals().map(|one| one.at_ns).max().unwrap_or(0);
+        let busy_ns = arrivals().map(|one| one.gap_ns).min().unwrap_or(0);
+        busy_ns >= BUSY_NS && last_ns - first_ns <= busy_ns / NEAR
     }
 
     fn add_unreplayed(&mut self) {
@@ -607,6 +609,19 @@ impl<'t> Reader<'t> {
             },
             _ => None,
         }
+    }
+}
+
+/// Lets a rank meet the others before some steps of its program, ascending: after what passed before each.
+fn add_rendezvous_before(program: &mut Vec<Step>, steps: &[usize]) {
+    let all = Vec::with_capacity(program.len() + steps.len());
+    let mut next = steps.iter().peekable();
+    for (index, mut step) in std::mem::replace(program, all).into_iter().enumerate() {
+        if next.next_if(|next| **next == index).is_some() {
+            let (think, idle) = (std::mem::take(&mut step.think), std::mem::take(&mut step.idle));
+            program.push(Step { think, idle, what: What::Rendezvous });
+        }
+        program.push(step);
     }
 }
 
