@@ -1,7 +1,7 @@
 //! What ranks move each for themselves, moved together.
 //!
-//! Between two calls that all ranks of an open make together (or two broadcasts), what each moves is put into one view,
-//! and moved by one collective call: by as many as it takes to move no more than a rank has memory for at a time. Writes
+//! Between two calls that all ranks of an open make together (or two broadcasts, or calls that sync the file or change its
+//! size), what each moves is put into one view, and moved by one collective call: by as many as it takes to move no more than a rank has memory for at a time. Writes
 //! move when the last piece is there, reads when the first is wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use pio_layout::{Datatype, LayoutError, View};
 use pio_plan::Direction;
-use pio_trace::{Call, FileId, HandleId, ViewId};
+use pio_trace::{Call, FileId, HandleId, Layer, ViewId};
 
 use super::Rewriting;
 use crate::workload::{Open, Step, What, Workload};
@@ -141,7 +141,7 @@ fn collect(workload: &mut Workload, open: &Together) -> Result<bool, LayoutError
     Ok(true)
 }
 
-/// What a rank does with the open, cut at what all do together.
+/// What a rank does with the open, cut at what all do together, and at what pieces must not be moved across.
 fn segments(program: &[Step], handle: HandleId) -> Vec<Segment> {
     let new = || Segment { all_collective: true, ..Segment::default() };
     let mut segments = vec![new()];
@@ -149,6 +149,14 @@ fn segments(program: &[Step], handle: HandleId) -> Vec<Segment> {
         let direction = match &step.what {
             What::Open(of) | What::Close(of) | What::SetView(of, _) if *of == handle => None,
             What::Rendezvous | What::Broadcast { .. } | What::Meet { .. } => None,
+            What::Sync(of, call) | What::Resize(of, call, _) if *of == handle => {
+                // Nothing moves across it. A rank that has nothing to move may make such a call of POSIX alone.
+                let moves = segments.last().is_some_and(|segment| !segment.pieces.is_empty());
+                if !moves && call.layer() != Layer::MpiIo {
+                    continue;
+                }
+                None
+            }
             What::Access { handle: of, direction, .. } | What::Request { handle: of, direction, .. }
                 if *of == handle =>
             {

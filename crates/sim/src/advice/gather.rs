@@ -53,8 +53,8 @@ fn batches(program: &[Step], concerns: &Concern<'_>, with_gaps: bool) -> Vec<Opt
             What::Request { handle, direction, offset, bytes, .. } if concerns.handle(*handle) => {
                 (*handle, Some((*direction, *offset, offset.saturating_add(*bytes))))
             }
-            // What is closed keeps nothing back.
-            What::Close(handle) => (*handle, None),
+            // What is closed, or to be durable, keeps nothing back; and what a file has when it gets another size counts.
+            What::Close(handle) | What::Sync(handle, _) | What::Resize(handle, ..) => (*handle, None),
             _ => continue,
         };
         let known = open.iter().position(|(of, _, _)| *of == handle);

@@ -50,7 +50,7 @@ pub(super) fn without_reads_of_written(program: &[Step], concerns: &Concern<'_>)
     })
 }
 
-/// Without writes of bytes that the rank writes again before it reads, closes or opens the file.
+/// Without writes of bytes that the rank writes again before it reads, syncs, closes or opens the file.
 pub(super) fn without_overwritten(program: &[Step], concerns: &Concern<'_>) -> Vec<Step> {
     let mut again: BTreeMap<u32, Ranges> = BTreeMap::new();
     let mut is_vain = vec![false; program.len()];
@@ -65,7 +65,8 @@ pub(super) fn without_overwritten(program: &[Step], concerns: &Concern<'_>) -> V
             None => {
                 // Any other use may show what stands there.
                 let handle = match &step.what {
-                    What::Open(handle) | What::Close(handle) | What::Access { handle, .. } => Some(*handle),
+                    What::Open(handle) | What::Close(handle) | What::Sync(handle, _) => Some(*handle),
+                    What::Access { handle, .. } => Some(*handle),
                     _ => None,
                 };
                 handle.and_then(|handle| concerns.file(handle)).map(|file| again.remove(&file));
