@@ -297,7 +297,7 @@ struct FileState {
     is_rewritten: bool,
     /// Whether it was there before, and memory does not have it.
     is_cold: bool,
-    /// Where it ends on local storage.
+    /// Where it ends, as far as the engine knows: a file system that the nodes share knows for itself.
     end: u64,
     /// Pages that were written or read.
     touched: Pages,

@@ -120,13 +120,23 @@ impl SharedFiles {
 
     /// A writer is through. The ranks that may write now.
     pub(crate) fn written(&mut self, asked: &Asked) -> Vec<u32> {
-        let size = &mut self.sizes[asked.file as usize];
-        *size = (*size).max(asked.offset.saturating_add(asked.bytes));
+        self.grow(asked.file, asked.offset.saturating_add(asked.bytes));
         let Some(writers) = self.writers.get_mut(&(asked.file, asked.node)) else { return Vec::new() };
         if !std::mem::take(&mut writers.alone) {
             writers.sharing = writers.sharing.saturating_sub(1);
         }
         writers.admit()
+    }
+
+    /// A file ends here now.
+    pub(crate) fn set_size(&mut self, file: u32, size: u64) {
+        self.sizes[file as usize] = size;
+    }
+
+    /// A file ends no sooner than here.
+    pub(crate) fn grow(&mut self, file: u32, size: u64) {
+        let end = &mut self.sizes[file as usize];
+        *end = size.max(*end);
     }
 
     /// From when a writer is through until the next, which sleeps, has its turn.

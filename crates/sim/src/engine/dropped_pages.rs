@@ -11,16 +11,22 @@ impl Engine<'_> {
         let end = &mut self.files[file as usize].end;
         if matches!(call, Call::Fallocate | Call::MpiFilePreallocate) {
             *end = size.max(*end);
+            if let Some(shared) = &mut self.shared {
+                shared.grow(file, size);
+            }
+            if let Some(parallel) = &mut self.parallel {
+                parallel.grow(file, size);
+            }
             return Duration::ZERO;
         }
-        *end = size;
+        self.set_size(file, size);
         let dropped = self.drop_pages(rank, file, size);
         self.time_to_drop(dropped)
     }
 
     /// A rank opens a file to write it anew. How much longer that takes for what it had.
     pub(super) fn empty(&mut self, rank: u32, file: u32) -> Duration {
-        self.files[file as usize].end = 0;
+        self.set_size(file, 0);
         let dropped = self.drop_pages(rank, file, 0);
         self.files[file as usize].is_rewritten = dropped > 0;
         match &self.machine.calls.rewrites {
@@ -40,10 +46,23 @@ impl Engine<'_> {
     /// A rank removes a file: who opens it then makes it anew. How long pages take that leave memory.
     pub(super) fn remove(&mut self, rank: u32, file: u32) -> Duration {
         let state = &mut self.files[file as usize];
-        (state.end, state.is_new, state.is_cold, state.has_parts) = (0, true, false, false);
+        (state.is_new, state.is_cold, state.has_parts) = (true, false, false);
         state.begun.clear();
+        self.set_size(file, 0);
         let dropped = self.drop_pages(rank, file, 0);
         self.time_to_drop(dropped)
+    }
+
+    /// A file ends here now, wherever it is.
+    fn set_size(&mut self, file: u32, size: u64) {
+        self.files[file as usize].end = size;
+        if let Some(shared) = &mut self.shared {
+            shared.set_size(file, size);
+        }
+        if let Some(parallel) = &mut self.parallel {
+            parallel.set_size(self.now, file, size);
+            self.carry_out();
+        }
     }
 
     /// The pages of a file that begin at `size` or beyond: their bytes.

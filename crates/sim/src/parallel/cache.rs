@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use super::ParallelFiles;
 use super::client::{Client, Moves};
 use super::extents::Extents;
 use super::locks::overlap;
 use super::stripes::{ObjectId, Piece};
+use super::{FAR, File, ParallelFiles};
+use crate::kernel::Time;
 
 impl Client {
     /// Whether all of an extent can be read without asking.
@@ -46,6 +47,15 @@ impl Client {
         reads.filter(|moving| overlap(&moving.range, &piece.range)).for_each(|moving| moving.is_old = true);
     }
 
+    /// Bytes of an object are cut off: what was written there and has not gone to its target does not go any more.
+    fn cut_off(&mut self, piece: &Piece, target: u32) {
+        self.drop(piece);
+        let Some(object) = self.objects.get_mut(&piece.object) else { return };
+        let clean = object.dirty.remove(piece.range.clone());
+        self.dirty_bytes -= clean;
+        self.channels[target as usize].dirty_bytes -= clean;
+    }
+
     /// All that it has of an object, or is on its way here, is old, but for what it wrote and the target does not have yet.
     fn drop_old(&mut self, object: ObjectId) {
         let Some(has) = self.objects.get(&object) else { return };
@@ -60,6 +70,21 @@ impl Client {
 }
 
 impl ParallelFiles {
+    /// A file ends here now, and no client has anything behind that.
+    pub(crate) fn set_size(&mut self, now: Time, file: u32, size: u64) {
+        self.now = now;
+        self.files[file as usize].size = size.min(FAR);
+        let nodes: Vec<u32> = self.clients.keys().copied().collect();
+        for node in nodes {
+            for Piece { object, .. } in self.client(node).of_file(file) {
+                let File { stripes, size, .. } = &self.files[file as usize];
+                let (end, target) = (stripes.len(object, *size), stripes.target(object));
+                self.client(node).cut_off(&Piece { object, range: end..u64::MAX }, target);
+                self.next_go_on(node, object);
+            }
+        }
+    }
+
     /// A client's write has come to a server. The client knows of its own, and no more of others' than before.
     pub(super) fn changes(&mut self, node: u32, file: u32) {
         let state = &mut self.files[file as usize];

@@ -26,7 +26,7 @@ pub(super) struct Client {
     pub(super) cached: Cached,
     pub(super) cached_bytes: u64,
     /// Bytes that are newer than on their targets, and ranks that wait for there to be fewer.
-    dirty_bytes: u64,
+    pub(super) dirty_bytes: u64,
     pub(super) wants_cache: VecDeque<u32>,
     /// For each file: how many writes this client knew of when it opened it, and its own behind them.
     pub(super) seen: BTreeMap<u32, u64>,
@@ -63,7 +63,7 @@ pub(super) struct Channel {
     /// Requests that wait for others to be answered.
     ready: VecDeque<u32>,
     /// Bytes that are newer than on the target.
-    dirty_bytes: u64,
+    pub(super) dirty_bytes: u64,
     /// Ranks that wait for there to be fewer.
     pub(super) wants_room: VecDeque<u32>,
 }

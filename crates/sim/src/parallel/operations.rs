@@ -258,7 +258,7 @@ impl ParallelFiles {
             return false;
         }
         self.put(node, &piece);
-        self.grows(file, range.end);
+        self.grow(file, range.end);
         let Some(operation) = self.operations.get_mut(&rank) else { return false };
         operation.left.pop_front();
         let is_last = operation.left.is_empty();
@@ -271,10 +271,10 @@ impl ParallelFiles {
         true
     }
 
-    /// A file has been written up to here.
-    fn grows(&mut self, file: u32, end: u64) {
+    /// A file ends no sooner than here.
+    pub(crate) fn grow(&mut self, file: u32, end: u64) {
         let state = &mut self.files[file as usize];
-        state.size = state.size.max(end);
+        state.size = state.size.max(end.min(FAR));
     }
 
     fn request_all(&mut self, rank: u32) -> bool {
@@ -286,7 +286,7 @@ impl ParallelFiles {
         let mut left = split(std::mem::take(left).into(), self.costs.client.request);
         left.sort_by_key(|piece| piece.range.start);
         let moves = if let Wanted::Write(range) = wanted {
-            self.grows(file, range.end);
+            self.grow(file, range.end);
             Moves::Writes
         } else {
             Moves::Reads

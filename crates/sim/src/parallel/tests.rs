@@ -305,6 +305,35 @@ fn writes_end_in_the_cache_and_a_sync_waits_for_device_and_journal() {
 }
 
 #[test]
+fn what_is_cut_off_is_neither_read_again_nor_written() {
+    let full = cached(ClientCache { dirty: MB / 2, ..cache() });
+    for costs in [cached(cache()), locked(LOCKS), full] {
+        let mut run = Run::new(&costs);
+        run.at(0, 0, 0, 0, write(0..MB));
+        run.at(0, 0, 0, 0, Wanted::Sync);
+        run.finish();
+        let (read, sent) = (run.files.done()[0].bytes_read, run.sent);
+        assert_eq!((read, sent), (0, MB));
+        run.files.set_size(run.now, 0, 0);
+        // Another client writes a part of a page. Of the file as it was, the rest of the page would have been read.
+        run.at(run.next_ms(), 1, 1, 0, write(0..500));
+        run.finish();
+        assert_eq!(run.files.done()[0].bytes_read, 0);
+        assert_eq!(run.files.clients[&0].cached_bytes, 0);
+        // What the client has not sent yet it does not send any more.
+        run.files.set_size(run.now, 0, 100);
+        run.at(run.next_ms(), 1, 1, 0, Wanted::Sync);
+        run.finish();
+        let client = &run.files.clients[&1];
+        assert_eq!((run.sent - sent, client.dirty_bytes, client.cached_bytes), (100, 0, 100));
+        run.files.grow(0, MB);
+        run.at(run.next_ms(), 2, 2, 0, write(MB - 500..MB));
+        run.finish();
+        assert_eq!(run.files.done()[0].bytes_read, 1000, "it has its size again");
+    }
+}
+
+#[test]
 fn who_finds_the_cache_full_of_dirty_bytes_waits() {
     let costs = cached(ClientCache { dirty: 2 * MB, ..cache() });
     let part = |number: u64| (0, 0, 0, write(number * MB..(number + 1) * MB));

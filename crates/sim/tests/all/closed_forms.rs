@@ -1327,6 +1327,51 @@ fn nodes_call_strips_of_a_shared_file_back_from_each_other() {
     assert_eq!(together("30 us"), 2 * first + 30_000, "until who sleeps has its turn");
 }
 
+/// How much longer a run of two ranks on a node takes if, after these calls of the first, they meet and write 1000 bytes each
+/// into the first mebibyte of the file.
+fn two_writes_after(calls: &[What], modes: &[(HandleId, Flags)]) -> u64 {
+    let time = |writes: bool| {
+        let program = |rank: u32| {
+            let mut program = if rank == 0 { calls.to_vec() } else { Vec::new() };
+            // A file that is written first counts as made here.
+            program.extend([request(rank, Direction::Write, 0, 0), What::Rendezvous]);
+            program.extend(writes.then(|| request(rank, Direction::Write, u64::from(rank) * 4096, 1000)));
+            program
+        };
+        let mut workload = workload(vec![program(0), program(1)]);
+        workload.handles.iter_mut().for_each(|open| (open.group, open.collective) = (None, 0));
+        workload.handles.push(workload.handles[0]);
+        workload.modes = modes.iter().copied().collect();
+        let options = Options { ranks_per_node: Some(2), ..Options::default() };
+        predict(&shared_machine(), &workload, options).unwrap().makespan.picoseconds() / 1000
+    };
+    time(true) - time(false)
+}
+
+#[test]
+fn a_shared_file_that_has_its_size_already_is_written_by_several_at_once() {
+    let (first, again) = (HandleId(0), HandleId(2));
+    let mib = 1 << 20;
+    let fill = vec![What::Open(first), request(0, Direction::Write, 0, mib), What::Close(first)];
+    // Call and bytes 2000, and on the link one after the other 2000 each, then 10000.
+    let at_once = 2000 + 2 * 2000 + 10_000;
+    // The second waits to make the file longer until the first has, and makes its call then.
+    let one_by_one = 2 * (2000 + 2000 + 10_000);
+    assert_eq!(two_writes_after(&[What::Open(first)], &[]), one_by_one);
+    assert_eq!(two_writes_after(&fill, &[]), at_once);
+    // It counted as growing until it had been written.
+    for call in [Call::Ftruncate, Call::Fallocate] {
+        assert_eq!(two_writes_after(&[What::Open(first), What::Resize(first, call, mib)], &[]), at_once);
+    }
+    // What was cut off counted as there.
+    let cut = [fill.clone(), vec![What::Open(again)]].concat();
+    assert_eq!(two_writes_after(&cut, &[(again, Flags::TRUNCATE)]), one_by_one);
+    let removed = [fill.clone(), vec![What::Name { call: Call::Unlink, file: 0 }]].concat();
+    assert_eq!(two_writes_after(&removed, &[]), one_by_one);
+    let shorter = [fill, vec![What::Resize(first, Call::Ftruncate, 0)]].concat();
+    assert_eq!(two_writes_after(&shorter, &[]), one_by_one);
+}
+
 #[test]
 fn a_read_of_nothing_costs_its_call() {
     let at_end = request(0, Direction::Read, 1000, 0);
