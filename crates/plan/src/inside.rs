@@ -5,6 +5,7 @@
 //! are carried out by recursive doubling (Thakur, Rabenseifner and Gropp 2005, section 4): log P steps a rank. Where P is
 //! no power of two, the ranks above it first tell a neighbour, and are told at the end.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::access::{Access, Group, Rank};
@@ -45,7 +46,11 @@ pub enum What {
 
 /// The accesses of some ranks: put together without copying them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Accesses(Arc<Node>);
+pub struct Accesses {
+    node: Arc<Node>,
+    /// All bytes lie in this interval of the file.
+    file: Range<u64>,
+}
 
 #[derive(Debug, PartialEq)]
 enum Node {
@@ -56,18 +61,37 @@ enum Node {
 impl Accesses {
     /// That of one rank.
     pub(crate) fn of(rank: Rank, access: Access) -> Accesses {
-        Accesses(Node::One(rank, access).into())
+        let bounds = access.bounds();
+        // Of one that ends where the file has no offset, it is not known where.
+        let file = if bounds.is_empty() && access.bytes() > 0 { 0..u64::MAX } else { bounds };
+        Accesses { node: Node::One(rank, access).into(), file }
     }
 
-    /// Calls `tell` with each.
-    pub(crate) fn each(&self, tell: &mut dyn FnMut(Rank, &Access)) {
-        match &*self.0 {
-            Node::One(rank, access) => tell(*rank, access),
-            Node::Both(these, those) => {
-                these.each(tell);
-                those.each(tell);
+    /// Those with data in an interval of the file, in the order of ranks, and which: what lies elsewhere is not looked at.
+    pub(crate) fn within(&self, file: &Range<u64>) -> Vec<(Rank, &Access, Range<u64>)> {
+        let mut found = Vec::new();
+        let mut left = vec![self];
+        while let Some(some) = left.pop() {
+            if some.file.end <= file.start || file.end <= some.file.start {
+                continue;
+            }
+            match &*some.node {
+                Node::One(rank, access) => found.push((*rank, access, access.within(file.clone()))),
+                Node::Both(these, those) => left.extend([those, these]),
             }
         }
+        found.retain(|(.., positions)| !positions.is_empty());
+        found
+    }
+
+    /// With those of the ranks behind.
+    fn and(self, behind: Accesses) -> Accesses {
+        let file = match (self.file.is_empty(), behind.file.is_empty()) {
+            (true, _) => behind.file.clone(),
+            (_, true) => self.file.clone(),
+            _ => self.file.start.min(behind.file.start)..self.file.end.max(behind.file.end),
+        };
+        Accesses { node: Node::Both(self, behind).into(), file }
     }
 }
 
@@ -117,9 +141,7 @@ impl What {
             (What::Rounds(few, these), What::Rounds(many, those)) => {
                 What::Rounds(few.max(many), merged(these, those, u64::min))
             }
-            (What::Accesses(these), What::Accesses(those)) => {
-                What::Accesses(Accesses(Node::Both(these, those).into()))
-            }
+            (What::Accesses(these), What::Accesses(those)) => What::Accesses(these.and(those)),
             (this, _) => this,
         }
     }

@@ -60,12 +60,14 @@ pub struct Ompio {
     cycle_bytes: u64,
     gathering: Gathering,
     phase: Phase,
+    /// Ascending.
     aggregators: Vec<Rank>,
     bounds: Option<Bounds>,
     /// Data bytes of each aggregator.
     totals: Vec<(Rank, u64)>,
-    each: BTreeMap<Rank, Access>,
-    /// The windows of each aggregator, one a cycle.
+    /// Of those with data in this aggregator's domain, itself included: which.
+    clients: BTreeMap<Rank, Access>,
+    /// Of each aggregator for which this rank has data, and of itself: its windows, one a cycle.
     windows: BTreeMap<Rank, Vec<Range<u64>>>,
     /// What is accessed of this aggregator's domain.
     served: Layout,
@@ -116,7 +118,7 @@ impl Ompio {
             aggregators: Vec::new(),
             bounds: None,
             totals: Vec::new(),
-            each: BTreeMap::new(),
+            clients: BTreeMap::new(),
             windows: BTreeMap::new(),
             served: Layout::bytes(0),
             cycles: 0,
@@ -148,7 +150,7 @@ impl Ompio {
                     match self.direction {
                         Direction::Write => {
                             let window = |rank: &Rank| (*rank, self.window(*rank, cycle));
-                            let windows = self.aggregators.iter().map(window);
+                            let windows = self.windows.keys().map(window);
                             send_to_aggregators(self.group.rank, &self.access, cycle, windows, actions);
                             self.phase = Phase::Receiving(cycle);
                             self.go_on(actions);
@@ -190,9 +192,11 @@ impl Ompio {
                 let shown = Shown { tile: mean(0), piece: mean(1) };
                 let (ranks, bytes) = (self.group.ranks, self.bytes_per_aggregator);
                 self.aggregators = aggregators::aggregators(self.cb_nodes, shown, ranks, bytes);
-                let own = |rank: &Rank| Some((*rank, self.own_bytes(*rank))).filter(|(_, bytes)| *bytes > 0);
-                let mut totals: Vec<(Rank, u64)> = self.aggregators.iter().filter_map(own).collect();
-                totals.sort_unstable();
+                let own = |(index, rank): (usize, &Rank)| {
+                    let positions = self.access.within(self.domain(index));
+                    (!positions.is_empty()).then_some((*rank, positions.end - positions.start))
+                };
+                let totals = self.aggregators.iter().enumerate().filter_map(own).collect();
                 self.gather(
                     TOTALS,
                     Traffic::Reduce(self.aggregators.len() as u64 * OFFSET),
@@ -215,58 +219,50 @@ impl Ompio {
                 self.gather(PIECES, Traffic::Gather(bytes), What::Accesses(own), actions);
             }
             (PIECES, What::Accesses(all)) => {
-                all.each(&mut |rank, access| drop(self.each.insert(rank, access.clone())));
-                self.divide();
+                self.divide(&all);
                 self.begin_cycle(0, actions);
             }
             _ => self.fail(actions),
         }
     }
 
-    /// The file domain of an aggregator: an equal part of the interval that all access.
-    fn domain_of(&self, aggregator: Rank) -> Range<u64> {
+    /// The file domain of the aggregator with this number: an equal part of the interval that all access.
+    fn domain(&self, index: usize) -> Range<u64> {
         let Some(bounds) = self.bounds else { return 0..0 };
         let (start, end) = (bounds.start.max(0) as u64, (bounds.end + 1).max(0) as u64);
         let share = end.saturating_sub(start).div_ceil(self.aggregators.len() as u64);
-        let index = self.aggregators.iter().position(|rank| *rank == aggregator).unwrap_or(0) as u64;
+        let index = index as u64;
         let border = |index: u64| start.saturating_add(share.saturating_mul(index)).min(end.max(start));
         border(index)..border(index + 1)
     }
 
-    fn own_bytes(&self, aggregator: Rank) -> u64 {
-        let positions = self.access.within(self.domain_of(aggregator));
-        positions.end - positions.start
-    }
-
-    /// Cuts each aggregator's data into cycles.
-    fn divide(&mut self) {
+    /// Cuts the data of aggregators into cycles.
+    fn divide(&mut self, all: &Accesses) {
         for (rank, bytes) in std::mem::take(&mut self.totals) {
             let cycles = bytes.div_ceil(self.cycle_bytes);
             self.cycles = self.cycles.max(cycles);
-            let domain = self.domain_of(rank);
+            let Ok(index) = self.aggregators.binary_search(&rank) else { continue };
+            let domain = self.domain(index);
             let is_mine = rank == self.group.rank;
+            if !is_mine && self.access.within(domain.clone()).is_empty() {
+                continue;
+            }
             if cycles <= 1 && !is_mine {
                 self.windows.insert(rank, vec![domain]);
                 continue;
             }
-            let accessed = self.accessed(domain);
+            let parts = all.within(&domain);
+            let accessed = accessed(domain, &parts);
             let window = |cycle: u64| {
                 let part = cycle_of(&accessed, cycle, self.cycle_bytes);
                 part.lower_bound() as u64..part.upper_bound() as u64
             };
             self.windows.insert(rank, (0..cycles).map(window).collect());
             if is_mine {
+                self.clients = parts.iter().map(|(rank, access, _)| (*rank, (*access).clone())).collect();
                 self.served = accessed;
             }
         }
-    }
-
-    /// What all ranks access of an interval.
-    fn accessed(&self, file: Range<u64>) -> Layout {
-        let parts: Vec<_> =
-            self.each.values().map(|access| (&access.view, access.within(file.clone()))).collect();
-        let holes = coverage::holes(file.clone(), &parts);
-        coverage::holes_of_layouts(file.start as i64..file.end as i64, vec![holes])
     }
 
     fn begin_cycle(&mut self, cycle: u64, actions: &mut Vec<Action>) {
@@ -297,7 +293,7 @@ impl Ompio {
     fn clients(&self, cycle: u64) -> impl Iterator<Item = Rank> + '_ {
         let (me, window) = (self.group.rank, self.window(self.group.rank, cycle));
         let has_data = move |access: &Access| !access.within(window.clone()).is_empty();
-        let clients = self.each.iter().filter(move |(client, access)| **client != me && has_data(access));
+        let clients = self.clients.iter().filter(move |(client, access)| **client != me && has_data(access));
         clients.map(|(client, _)| *client)
     }
 
@@ -305,7 +301,7 @@ impl Ompio {
     fn suppliers(&self, cycle: u64) -> impl Iterator<Item = Rank> + '_ {
         let me = self.group.rank;
         let has_data = move |rank: Rank| !self.access.within(self.window(rank, cycle)).is_empty();
-        self.aggregators.iter().copied().filter(move |rank| *rank != me && has_data(*rank))
+        self.windows.keys().copied().filter(move |rank| *rank != me && has_data(*rank))
     }
 
     fn window(&self, aggregator: Rank, cycle: u64) -> Range<u64> {
@@ -318,7 +314,7 @@ impl Ompio {
         let window = self.window(self.group.rank, cycle);
         let end = self.read_end.clamp(window.start, window.end);
         let read = self.tally.error().map_or(Ok(window.start..end), Err);
-        self.tally.send_to_clients(self.group.rank, &self.each, (cycle, &window), read, actions);
+        self.tally.send_to_clients(self.group.rank, &self.clients, (cycle, &window), read, actions);
     }
 
     /// Makes the requests of a cycle, if this rank aggregates.
@@ -385,6 +381,14 @@ fn say_ready(to: Rank, cycle: u64, actions: &mut Vec<Action>) {
     actions.push(Action::Send { to, message: Message::Inside(inside) });
 }
 
+/// What ranks access together of an interval.
+fn accessed(file: Range<u64>, parts: &[(Rank, &Access, Range<u64>)]) -> Layout {
+    let parts: Vec<_> =
+        parts.iter().map(|(_, access, positions)| (&access.view, positions.clone())).collect();
+    let holes = coverage::holes(file.clone(), &parts);
+    coverage::holes_of_layouts(file.start as i64..file.end as i64, vec![holes])
+}
+
 /// The data of a cycle.
 fn cycle_of(accessed: &Layout, cycle: u64, bytes: u64) -> Layout {
     let start = cycle.saturating_mul(bytes).min(accessed.size());
@@ -420,6 +424,6 @@ impl StateMachine for Ompio {
     }
 
     fn access_of(&self, rank: Rank) -> Option<&Access> {
-        if rank == self.group.rank { Some(&self.access) } else { self.each.get(&rank) }
+        if rank == self.group.rank { Some(&self.access) } else { self.clients.get(&rank) }
     }
 }

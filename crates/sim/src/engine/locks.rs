@@ -51,24 +51,39 @@ impl Locks {
     /// Takes a lock back. Who has one now that waited.
     fn give_back(&mut self, rank: u32, range: &Range<u64>) -> Vec<u32> {
         self.held.remove(rank, range);
-        let mut given = Vec::new();
-        let mut index = 0;
-        while let Some(lock) = self.waiting.get(index) {
+        let (mut given, mut places) = (Vec::new(), Vec::new());
+        for (place, lock) in self.waiting.iter().enumerate() {
             // Who waited for another lock waits for it still.
             let waited_for_it = lock.range.start < range.end && range.start < lock.range.end;
             if !waited_for_it || !self.held.allows(lock) {
-                index += 1;
                 continue;
             }
             self.held.add(lock);
             given.push(lock.rank);
-            let is_taken = !lock.shared && lock.range.start <= range.start && range.end <= lock.range.end;
-            self.waiting.remove(index);
-            if is_taken {
+            places.push(place);
+            if !lock.shared && lock.range.start <= range.start && range.end <= lock.range.end {
                 break;
             }
         }
+        self.leave_line(&places);
         given
+    }
+
+    /// Takes those in these places out of the line.
+    fn leave_line(&mut self, places: &[usize]) {
+        // One of many who want the same: it is at the front.
+        if let [place] = places {
+            self.waiting.remove(*place);
+            return;
+        }
+        let mut places = places.iter().peekable();
+        let mut place = 0..;
+        if places.peek().is_some() {
+            self.waiting.retain(|_| {
+                let here = place.next();
+                places.next_if(|next| Some(**next) == here).is_none()
+            });
+        }
     }
 }
 
@@ -196,11 +211,8 @@ mod tests {
 
         fn ask(&mut self, lock: Lock) -> bool {
             let free = self.allow(&lock);
-            if free {
-                self.held.push(lock)
-            } else {
-                self.waiting.push(lock)
-            }
+            let list = if free { &mut self.held } else { &mut self.waiting };
+            list.push(lock);
             free
         }
 
