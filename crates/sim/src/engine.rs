@@ -655,6 +655,7 @@ impl<'a> Engine<'a> {
             Then::TakeFile => self.take_file_again(rank),
             Then::Issue => self.issue(rank),
             Then::Turn => self.call(rank),
+            Then::Granted => self.begin_part(rank),
             Then::Answered => self.go_on_asking(rank),
             Then::Moved => self.moved(rank),
             Then::Complete => self.complete(rank),

@@ -159,6 +159,8 @@ pub(crate) enum Then {
     Issue,
     /// A writer of its node is through, and it is its turn to write.
     Turn,
+    /// The locks are there that a part of a request to a shared file system needs.
+    Granted,
     /// A shared file system has answered a part of a request.
     Answered,
     /// A parallel file system has done a request.

@@ -1,8 +1,9 @@
 //! A file system that the nodes share: when it answers, and which writers of a node wait for each other.
 //!
 //! A request gets the locks it needs, then one of the streams; its bytes pass the node's link and the servers, whichever
-//! is later, and its answer takes a time of its own, in which the stream is still taken. All of these are first come,
-//! first served, so that the end of a request is known when it arrives.
+//! is later, and its answer takes a time of its own, in which the stream is still taken. Streams, links and servers are
+//! first come, first served, so that the end of a request is known when it has its locks. It takes none of them before:
+//! who waits for a lock keeps nobody waiting but who wants the same lock.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -38,11 +39,17 @@ pub(crate) struct SharedFiles {
     sizes: Vec<u64>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Lock {
     node: u32,
-    /// When the last request under it ends.
+    /// From when on the node has it.
+    from: Time,
+    /// Ranks whose requests are to begin under it.
+    users: Vec<u32>,
+    /// When the last request ends that has begun under it.
     busy_until: Time,
+    /// Ranks whose requests wait until it is known when all of these end.
+    waiting: VecDeque<(u32, Asked)>,
 }
 
 /// The writers of a file on one node, as of a lock that some share and others have alone.
@@ -73,16 +80,66 @@ impl SharedFiles {
         self.costs.request.map_or(bytes, |most| most.min(bytes))
     }
 
-    /// A read or write that arrives now: when it is done.
-    pub(crate) fn access(&mut self, now: Time, asked: Asked) -> Time {
-        let granted = self.lock(now, &asked);
+    /// A rank's read or write arrives now: when it has the locks that it needs, and is to begin. If that is not known yet,
+    /// it is told by [`SharedFiles::begin`].
+    pub(crate) fn ask(&mut self, now: Time, rank: u32, asked: Asked) -> Option<Time> {
+        let Some(ClientLocks { callback, .. }) = self.costs.locks else { return Some(now) };
+        for strip in self.strips(&asked) {
+            if let Some(lock) = self.locks.get_mut(&(asked.file, strip))
+                && lock.keeps_waiting(asked.node)
+            {
+                lock.waiting.push_back((rank, asked));
+                return None;
+            }
+        }
+        Some(self.lock(now, rank, &asked, callback))
+    }
+
+    /// A rank's read or write has its locks now: when it is done, and, of those that have waited for that to be known, when
+    /// they are to begin.
+    pub(crate) fn begin(&mut self, now: Time, rank: u32, asked: Asked) -> (Time, Vec<(u32, Time)>) {
+        let end = self.serve(now, &asked);
+        let mut woken = Vec::new();
+        for strip in self.strips(&asked) {
+            let Some(lock) = self.locks.get_mut(&(asked.file, strip)) else { continue };
+            if let Some(user) = lock.users.iter().position(|user| *user == rank) {
+                lock.users.swap_remove(user);
+                lock.busy_until = lock.busy_until.max(end);
+            }
+        }
+        for strip in self.strips(&asked) {
+            self.wake(now, (asked.file, strip), &mut woken);
+        }
+        (end, woken)
+    }
+
+    /// Gives the lock of a strip, as far as that can be, to those that wait for it, in order.
+    fn wake(&mut self, now: Time, key: (u32, u64), woken: &mut Vec<(u32, Time)>) {
+        let Some(lock) = self.locks.get_mut(&key) else { return };
+        let mut waiting = std::mem::take(&mut lock.waiting);
+        while let Some((rank, asked)) = waiting.pop_front() {
+            if let Some(granted) = self.ask(now, rank, asked) {
+                woken.push((rank, granted));
+            } else if let Some(lock) = self.locks.get_mut(&key)
+                && let Some(first) = lock.waiting.pop_front()
+            {
+                // It waits here again, before the others. It may also wait for another strip now.
+                waiting.push_front(first);
+                lock.waiting = waiting;
+                return;
+            }
+        }
+    }
+
+    /// When a request is done that begins now.
+    fn serve(&mut self, now: Time, asked: &Asked) -> Time {
         let service = match asked.direction {
             Direction::Read => &self.costs.read,
             Direction::Write => &self.costs.write,
         };
         let (answer, moving) = (service.request, service.bandwidth.time_of(asked.bytes));
         let stream = self.stream();
-        let begin = stream.map_or(granted, |stream| self.streams[stream].max(granted));
+        let begin = stream.map_or(now, |stream| self.streams[stream].max(now));
         let (_, mut moved) = self.links[asked.node as usize].serve(begin, moving);
         if let Some(bandwidth) = self.costs.bandwidth {
             moved = moved.max(self.servers.serve(begin, bandwidth.time_of(asked.bytes)).1);
@@ -90,11 +147,6 @@ impl SharedFiles {
         let end = moved + answer;
         if let Some(stream) = stream {
             self.streams[stream] = end;
-        }
-        for strip in self.strips(&asked) {
-            if let Some(lock) = self.locks.get_mut(&(asked.file, strip)) {
-                lock.busy_until = lock.busy_until.max(end);
-            }
         }
         end
     }
@@ -149,19 +201,26 @@ impl SharedFiles {
         (0..self.streams.len()).min_by_key(|stream| self.streams[*stream])
     }
 
-    /// When a request has the locks that it needs. Who reads takes a lock from a writer, and keeps none.
-    fn lock(&mut self, now: Time, asked: &Asked) -> Time {
-        let Some(ClientLocks { callback, .. }) = self.costs.locks else { return now };
+    /// Takes locks from nodes of which it is known when they are through with them: when all are here. Who reads takes a
+    /// lock from a writer, and keeps none.
+    fn lock(&mut self, now: Time, rank: u32, asked: &Asked, callback: Duration) -> Time {
         let mut granted = now;
         for strip in self.strips(asked) {
             let key = (asked.file, strip);
             let mut from = now;
-            if let Some(lock) = self.locks.get(&key).filter(|lock| lock.node != asked.node) {
-                from = now.max(lock.busy_until) + callback;
-                self.locks.remove(&key);
+            if let Some(lock) = self.locks.get(&key) {
+                if lock.node == asked.node {
+                    from = now.max(lock.from);
+                } else {
+                    from = now.max(lock.busy_until) + callback;
+                    self.locks.remove(&key);
+                }
             }
             if asked.direction == Direction::Write {
-                self.locks.entry(key).or_insert(Lock { node: asked.node, busy_until: from });
+                self.locks.entry(key).or_insert_with(|| Lock::new(asked.node, from));
+            }
+            if let Some(lock) = self.locks.get_mut(&key) {
+                lock.users.push(rank);
             }
             granted = granted.max(from);
         }
@@ -172,6 +231,17 @@ impl SharedFiles {
         let last = asked.offset.saturating_add(asked.bytes.saturating_sub(1));
         let strip = self.costs.locks.and_then(|locks| locks.strip);
         strip.map_or(0..=0, |strip| asked.offset / strip..=last / strip)
+    }
+}
+
+impl Lock {
+    fn new(node: u32, from: Time) -> Lock {
+        Lock { node, from, users: Vec::new(), busy_until: from, waiting: VecDeque::new() }
+    }
+
+    /// Whether a request of a node that wants it must wait until it is known when it is free, or behind others that do.
+    fn keeps_waiting(&self, node: u32) -> bool {
+        !self.waiting.is_empty() || node != self.node && !self.users.is_empty()
     }
 }
 
@@ -198,8 +268,10 @@ impl Writers {
 #[cfg(test)]
 mod tests {
     use pio_machine::{Bandwidth, Service};
+    use proptest::prelude::*;
 
     use super::*;
+    use crate::kernel::Events;
 
     /// Picoseconds of a millisecond.
     const MS: u64 = 1_000_000_000;
@@ -248,10 +320,25 @@ mod tests {
         Asked { direction: Direction::Write, ..read(node, offset, bytes) }
     }
 
-    /// When requests that come at these milliseconds are done, milliseconds.
+    /// When requests that come at these milliseconds are done, milliseconds. Each is of a rank of its own.
     fn ends(costs: &Costs, asked: &[(u64, Asked)]) -> Vec<u64> {
         let mut files = files(costs);
-        asked.iter().map(|(at, asked)| files.access(Time(at * MS), *asked).0 / MS).collect()
+        let mut ends = vec![0; asked.len()];
+        let mut events = Events::new();
+        for (rank, (at, _)) in asked.iter().enumerate() {
+            events.add(Time(at * MS), (rank as u32, false));
+        }
+        while let Some((now, (rank, has_locks))) = events.pop() {
+            let asked = asked[rank as usize].1;
+            if has_locks {
+                let (end, woken) = files.begin(now, rank, asked);
+                ends[rank as usize] = end.0 / MS;
+                woken.into_iter().for_each(|(other, at)| events.add(at, (other, true)));
+            } else if let Some(granted) = files.ask(now, rank, asked) {
+                events.add(granted, (rank, true));
+            }
+        }
+        ends
     }
 
     #[test]
@@ -284,19 +371,45 @@ mod tests {
         let locks = Some(ClientLocks { callback: ms(5), strip: Some(100) });
         let costs =
             Costs { locks, write: Service { request: ms(1), bandwidth: rate(10_000_000) }, ..costs() };
-        let mut files = files(&costs);
-        let mut done = |at: u64, asked| files.access(Time(at * MS), asked).0 / MS;
-        assert_eq!(done(0, write(0, 0, 100)), 1);
-        assert_eq!(done(10, write(0, 50, 50)), 11, "it has the strip");
-        assert_eq!(done(10, write(1, 100, 100)), 11, "another strip");
-        assert_eq!(
-            done(10, write(1, 99, 1)),
-            11 + 5 + 1,
-            "waits for the request under way, then for the callback"
-        );
-        assert_eq!(done(20, Asked { bytes: 1, ..read(2, 0, 1) }), 20 + 5 + 1, "and so does who reads");
-        assert_eq!(done(30, write(0, 0, 1)), 31, "but keeps nothing");
-        assert_eq!(done(40, Asked { file: 1, ..write(3, 0, 1) }), 41, "another file");
+        let asked = [
+            (0, write(0, 0, 100), 1),
+            // It has the strip.
+            (10, write(0, 50, 50), 11),
+            // Another strip.
+            (10, write(1, 100, 100), 11),
+            // Waits for the request under way, then for the callback.
+            (10, write(1, 99, 1), 11 + 5 + 1),
+            // And so does who reads,
+            (20, read(2, 0, 1), 20 + 5 + 1),
+            // but keeps nothing.
+            (30, write(0, 0, 1), 31),
+            // Another file.
+            (40, Asked { file: 1, ..write(3, 0, 1) }, 41),
+        ];
+        let found = ends(&costs, &asked.map(|(at, asked, _)| (at, asked)));
+        assert_eq!(found, asked.map(|(.., end)| end));
+    }
+
+    #[test]
+    fn who_wants_a_lock_waits_until_those_before_it_have_had_it() {
+        let locks = Some(ClientLocks { callback: ms(5), strip: Some(100) });
+        let costs = Costs { locks, ..costs() };
+        let both = |node| write(node, 50, 100);
+        let asked = [
+            (0, write(0, 0, 0), 1),
+            // The lock is on its way from 1 to 6, for the first as for the second of its node.
+            (1, write(1, 0, 0), 6 + 1),
+            (2, write(1, 0, 0), 6 + 1),
+            // When those end is not known before 6.
+            (3, write(2, 0, 0), 7 + 5 + 1),
+            (3, write(1, 0, 0), 13 + 5 + 1),
+            (4, write(2, 0, 0), 19 + 5 + 1),
+            // Nobody has had the second strip before: only the last waits, until this one has had the first, too.
+            (4, Asked { bytes: 51, ..both(3) }, 25 + 5 + 1),
+            (5, write(0, 100, 0), 6),
+        ];
+        let found = ends(&costs, &asked.map(|(at, asked, _)| (at, asked)));
+        assert_eq!(found, asked.map(|(.., end)| end));
     }
 
     #[test]
@@ -304,6 +417,38 @@ mod tests {
         let locks = Some(ClientLocks { callback: ms(5), strip: None });
         let far = write(1, 1 << 40, 0);
         assert_eq!(ends(&Costs { locks, ..costs() }, &[(0, write(0, 0, 0)), (2, far)]), [1, 2 + 5 + 1]);
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_keeps_nobody_else_waiting() {
+        let locks = Some(ClientLocks { callback: ms(100), strip: None });
+        let other = |node| Asked { file: 1, ..read(node, 0, 1_000_000) };
+        let asked = |node| [(0, write(0, 0, 0)), (2, write(1, 0, 0)), (3, other(node))];
+        let costs = Costs { locks, ..costs() };
+        // They waited for the link, the servers or the stream until the lock was there: 113, 108 and 114 ms.
+        assert_eq!(ends(&costs, &asked(1)), [1, 102 + 1, 3 + 10 + 1], "on the same link");
+        let servers = Costs { bandwidth: Some(rate(200)), ..costs.clone() };
+        assert_eq!(ends(&servers, &asked(2)), [1, 102 + 1, 3 + 10 + 1], "at the same servers");
+        let stream = Costs { streams: Some(1), ..costs };
+        assert_eq!(ends(&stream, &asked(2)), [1, 102 + 1, 3 + 10 + 1], "with the same stream");
+    }
+
+    proptest! {
+        /// Whatever strips requests want, none waits for ever, and none is done before it could be.
+        #[test]
+        fn all_requests_are_done(
+            wanted in prop::collection::vec((0..30_u64, 0..4_u32, any::<bool>(), 0..400_u64, 1..300_u64), 1..60),
+        ) {
+            let locks = Some(ClientLocks { callback: ms(5), strip: Some(100) });
+            let costs = Costs { locks, streams: Some(2), ..costs() };
+            let asked = |&(at, node, writes, offset, bytes): &(u64, u32, bool, u64, u64)| {
+                (at, if writes { write(node, offset, bytes) } else { read(node, offset, bytes) })
+            };
+            let asked: Vec<(u64, Asked)> = wanted.iter().map(asked).collect();
+            for ((at, _), end) in asked.iter().zip(ends(&costs, &asked)) {
+                prop_assert!(end > *at, "asked at {at} ms, done at {end} ms");
+            }
+        }
     }
 
     #[test]

@@ -11,20 +11,41 @@ use crate::workload::{Naming, What};
 impl Engine<'_> {
     /// The next part of a rank's request goes off, or the whole has been answered.
     pub(super) fn go_on_asking(&mut self, rank: u32) {
-        let now = self.now;
-        let process = &mut self.processes[rank as usize];
-        let (Some(shared), Some(transfer)) = (&mut self.shared, &mut process.transfer) else { return };
-        let Some(Request { direction, offset, bytes, .. }) = transfer.current else { return };
-        let left = bytes - transfer.asked_bytes;
-        if left == 0 {
+        let Some(asked) = self.next_part(rank) else { return };
+        if asked.bytes == 0 {
             return self.moved(rank);
         }
-        let part = shared.next_of(left);
-        let offset = offset + transfer.asked_bytes;
-        transfer.asked_bytes += part;
-        let asked = Asked { node: process.node, file: transfer.file, direction, offset, bytes: part };
+        let Some(shared) = &mut self.shared else { return };
+        let granted = shared.ask(self.now, rank, asked);
+        self.processes[rank as usize].then = Then::Granted;
+        match granted {
+            Some(granted) if granted > self.now => self.events.add(granted, Happening::Resume(rank)),
+            Some(_) => self.begin_part(rank),
+            None => {}
+        }
+    }
+
+    /// A rank has the locks that the next part of its request needs.
+    pub(super) fn begin_part(&mut self, rank: u32) {
+        let Some(asked) = self.next_part(rank) else { return };
+        let process = &mut self.processes[rank as usize];
+        let (Some(shared), Some(transfer)) = (&mut self.shared, &mut process.transfer) else { return };
+        transfer.asked_bytes += asked.bytes;
         process.then = Then::Answered;
-        self.events.add(shared.access(now, asked), Happening::Resume(rank));
+        let (end, woken) = shared.begin(self.now, rank, asked);
+        self.events.add(end, Happening::Resume(rank));
+        for (other, granted) in woken {
+            self.events.add(granted, Happening::Resume(other));
+        }
+    }
+
+    /// What a rank's request asks for next; no bytes if the whole has been answered.
+    fn next_part(&self, rank: u32) -> Option<Asked> {
+        let shared = self.shared.as_ref()?;
+        let asked_bytes = self.processes[rank as usize].transfer.as_ref()?.asked_bytes;
+        let whole = self.asked(rank)?;
+        let bytes = shared.next_of(whole.bytes - asked_bytes);
+        Some(Asked { offset: whole.offset + asked_bytes, bytes, ..whole })
     }
 
     /// Whether a rank may make its next request at once: it may be a write that others of its node keep waiting.
