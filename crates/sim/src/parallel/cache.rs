@@ -53,7 +53,7 @@ impl Client {
         let Some(object) = self.objects.get_mut(&piece.object) else { return };
         let clean = object.dirty.remove(piece.range.clone());
         self.dirty_bytes -= clean;
-        self.channels[target as usize].dirty_bytes -= clean;
+        self.channel(target).dirty_bytes -= clean;
     }
 
     /// All that it has of an object, or is on its way here, is old, but for what it wrote and the target does not have yet.
