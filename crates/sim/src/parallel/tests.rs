@@ -310,7 +310,8 @@ fn what_is_cut_off_is_neither_read_again_nor_written() {
     for costs in [cached(cache()), locked(LOCKS), full] {
         let mut run = Run::new(&costs);
         run.at(0, 0, 0, 0, write(0..MB));
-        run.at(0, 0, 0, 0, Wanted::Sync);
+        run.finish();
+        run.at(run.next_ms(), 0, 0, 0, Wanted::Sync);
         run.finish();
         let (read, sent) = (run.files.done()[0].bytes_read, run.sent);
         assert_eq!((read, sent), (0, MB));

@@ -77,9 +77,15 @@ fn local_machine(exclusive: bool) -> Machine {
 
 /// Files in a file system that the nodes share.
 fn shared_machine() -> Machine {
+    shared_machine_with("", "")
+}
+
+/// The same, with something else in its description.
+fn shared_machine_with(from: &str, to: &str) -> Machine {
     let start = MACHINE.find("[storage]").unwrap();
     let end = MACHINE.find("[calls]").unwrap();
-    machine(&[(&MACHINE[start..end + "[calls]".len()], SHARED)])
+    let shared = if from.is_empty() { SHARED.to_owned() } else { SHARED.replace(from, to) };
+    machine(&[(&MACHINE[start..end + "[calls]".len()], &shared)])
 }
 
 /// Ranks with these programs, all on one file that each has open (through MPI, together).
@@ -876,13 +882,18 @@ fn a_writer_that_is_answered_waits_for_a_processor() {
 /// `auto` goes by these: else it would gather writes for what that does not save.
 #[test]
 fn the_terms_of_a_shared_file_system_have_all_requests_of_a_long_call() {
-    let machine = shared_machine();
-    let program = vec![request(0, Direction::Write, 0, 1 << 20)];
-    let found = predict(&machine, &workload(vec![program]), Options::default()).unwrap();
-    let terms = pio_sim::terms(&machine);
-    let by_terms_s = terms.write_s + f64::from(1 << 20) / terms.write_bytes_per_s;
-    let simulated_s = found.io_time_mean.seconds();
-    assert!((by_terms_s / simulated_s - 1.0).abs() < 0.02, "{by_terms_s} {simulated_s}");
+    let times = |request_bytes: &str| {
+        let requests = format!("request = \"{request_bytes}\"");
+        let machine = shared_machine_with("request = \"4 KiB\"", &requests);
+        let program = vec![request(0, Direction::Write, 0, 1 << 20)];
+        let found = predict(&machine, &workload(vec![program]), Options::default()).unwrap();
+        let terms = pio_sim::terms(&machine);
+        let by_terms_s = terms.write_s + f64::from(1 << 20) / terms.write_bytes_per_s;
+        [by_terms_s, found.io_time_mean.seconds()]
+    };
+    let (small, large) = (times("4 KiB"), times("1 MiB"));
+    let [by_terms_s, simulated_s] = [0, 1].map(|which| small[which] - large[which]);
+    assert!((simulated_s - 255.0 * 1e-5).abs() < 1e-8 && (by_terms_s / simulated_s - 1.0).abs() < 0.01);
 }
 
 #[test]
