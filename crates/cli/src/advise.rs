@@ -111,8 +111,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let started = Instant::now();
     let asked = find_machine(&arguments)?;
     let machine = &asked.machine;
-    let named = arguments.store.clone().or_else(crate::store::of_environment);
-    let store = named.as_deref().map(crate::apply::find_store).transpose()?;
+    let store = crate::apply::store_of_job(arguments.store.as_deref())?;
     ensure!(
         store.is_none() || search::takes_views(machine),
         "--store: the machine {} does not describe servers as Pioscope's own (expected a description by `pioscope machines \

@@ -105,8 +105,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         (None, Some(strategy)) => Advice { strategy, hints: arguments.hints.read()? },
         (None, None) => bail!("expected --strategy, or --advice"),
     };
-    let named = arguments.store.clone().or_else(crate::store::of_environment);
-    let store = named.as_deref().map(find_store).transpose()?;
+    let store = store_of_job(arguments.store.as_deref())?;
     // What ran by the knowledge of another machine says nothing of what is known here.
     let recorded = arguments.record.clone().filter(|_| arguments.machine.is_none());
     let run =
@@ -131,6 +130,12 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         learned::learn_from(run);
     }
     Ok(mpi::exit_code(status))
+}
+
+/// The store that a job's files are in, wherever its processes work: that which is given, or the environment's.
+pub(crate) fn store_of_job(given: Option<&Path>) -> Result<Option<PathBuf>> {
+    let named = given.map(Path::to_owned).or_else(crate::store::of_environment);
+    named.as_deref().map(find_store).transpose()
 }
 
 /// The description of a store, wherever the job's processes work.

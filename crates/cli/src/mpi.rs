@@ -6,8 +6,9 @@
 //! version of the sources.
 
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ use pio_record::{can_be_preloaded, preload_folder};
 use tempfile::TempDir;
 
 use crate::output::note;
+use crate::whole_file::WholeFile;
 
 /// The MPI of a job.
 pub(crate) enum Mpi {
@@ -144,13 +146,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let work = tempfile::tempdir().context("no folder for temporary files")?;
         let built = pio_record::compile_shim(&mpicc, kind.sources(), work.path())?;
         let library = folder.join(kind.file_name());
-        // By a rename: running jobs may have mapped the one that is there.
-        let writing =
-            |error| anyhow::Error::new(error).context(format!("{}: cannot write", library.display()));
-        let fresh = library.with_extension("new");
-        fs::copy(built, &fresh).map_err(writing)?;
-        fs::set_permissions(&fresh, Permissions::from_mode(0o755)).map_err(writing)?;
-        fs::rename(&fresh, &library).map_err(writing)?;
+        // As a whole, in the place of the one that is there: running jobs may have mapped that.
+        let whole = WholeFile::create(&library)?;
+        let copied = File::open(built).and_then(|mut from| io::copy(&mut from, &mut whole.file()));
+        copied
+            .and_then(|_| whole.file().set_permissions(Permissions::from_mode(0o755)))
+            .with_context(|| format!("{}: cannot write", library.display()))?;
+        whole.keep()?;
     }
     Ok(ExitCode::SUCCESS)
 }

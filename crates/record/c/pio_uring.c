@@ -103,13 +103,18 @@ static void ring_is_unseen(void) {
         STORE(&pio_spool.header->unseen_rings, LOAD(&unseen_rings));
 }
 
-bool pio_follows_ring(int fd) {
+/* The place of the ring that has this descriptor, as long as it has; NULL if it is none that this process follows. */
+static struct ring *place_of(int fd) {
     if (LIKELY(LOAD(&rings_open) == 0) || fd < 0)
-        return false;
+        return NULL;
     for (size_t i = 0; i < MOST_RINGS; i++)
         if (ACQUIRE(&rings[i].fd) == (uint32_t)fd + 1)
-            return is_owner(); /* a forked child that has not begun has no mappings of its parent's */
-    return false;
+            return is_owner() ? &rings[i] : NULL; /* a forked child that has not begun has no mappings of its parent's */
+    return NULL;
+}
+
+bool pio_follows_ring(int fd) {
+    return place_of(fd) != NULL;
 }
 
 /* Takes up the ring in a place, if it still is that of this descriptor. */
@@ -122,12 +127,8 @@ static bool take_ring(struct ring *ring, uint32_t given) {
 }
 
 struct ring *pio_take_ring(int fd) {
-    if (LIKELY(LOAD(&rings_open) == 0) || fd < 0)
-        return NULL;
-    for (size_t i = 0; i < MOST_RINGS; i++)
-        if (ACQUIRE(&rings[i].fd) == (uint32_t)fd + 1)
-            return is_owner() && take_ring(&rings[i], (uint32_t)fd + 1) ? &rings[i] : NULL;
-    return NULL;
+    struct ring *ring = place_of(fd);
+    return ring != NULL && take_ring(ring, (uint32_t)fd + 1) ? ring : NULL;
 }
 
 uint32_t pio_ring_tail(const struct ring *ring) {

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use pio_store::client::{Mode, Store, StripingHints};
 
-use crate::servers::host_of;
+use crate::servers::{host_of, is_sound};
 use crate::support::Place;
 
 /// Servers in a process, killed when the test is over.
@@ -59,9 +59,7 @@ fn killed_servers_come_back_with_all_that_was_acknowledged() {
     let mut out = vec![0; data.len()];
     assert_eq!(file.read_at(1, &mut out).unwrap(), data.len() as u64);
     assert!(out == data);
-    assert!(
-        store.check("f").unwrap().iter().all(|(_, part)| part.as_ref().is_ok_and(|part| part.damaged == 0))
-    );
+    assert!(is_sound(&store, "f"));
 }
 
 /// Else parts of files would not be found, and be read as zeros.

@@ -84,8 +84,7 @@ fn shared_machine() -> Machine {
 fn shared_machine_with(from: &str, to: &str) -> Machine {
     let start = MACHINE.find("[storage]").unwrap();
     let end = MACHINE.find("[calls]").unwrap();
-    let shared = if from.is_empty() { SHARED.to_owned() } else { SHARED.replace(from, to) };
-    machine(&[(&MACHINE[start..end + "[calls]".len()], &shared)])
+    machine(&[(&MACHINE[start..end + "[calls]".len()], &SHARED.replace(from, to))])
 }
 
 /// Ranks with these programs, all on one file that each has open (through MPI, together).

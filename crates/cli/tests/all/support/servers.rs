@@ -7,6 +7,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use pio_store::client::Store;
+
+/// Whether every server finds that its part of a file is as it was written.
+pub(crate) fn is_sound(store: &Store, path: &str) -> bool {
+    store.check(path).unwrap().iter().all(|(_, part)| part.as_ref().is_ok_and(|part| part.damaged == 0))
+}
+
 /// `pioscope serve`, killed when the test is over.
 pub(crate) struct Servers {
     child: Child,
