@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::spool::{self, Spool};
 
@@ -73,12 +74,9 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
 pub(crate) fn is_alive(pid: u32, at_ns: u64) -> bool {
     /// The kernel tells starts in hundredths of a second.
     const SLACK_NS: u64 = 20_000_000;
-    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    // The name of the program stands in brackets, and may hold anything.
-    let Some((_, fields)) = text.rsplit_once(')') else { return false };
-    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let stat = stat(pid);
     let (Some(state), Some(start_ticks)) =
-        (fields.first(), fields.get(19).and_then(|ticks| ticks.parse::<u64>().ok()))
+        (stat.first(), stat.get(19).and_then(|ticks| ticks.parse::<u64>().ok()))
     else {
         return false;
     };
@@ -87,7 +85,39 @@ pub(crate) fn is_alive(pid: u32, at_ns: u64) -> bool {
     // SAFETY: sysconf reads no memory of ours.
     let ticks_per_s = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(0).max(1);
     let start_ns = u128::from(start_ticks) * 1_000_000_000 / u128::from(ticks_per_s);
-    !matches!(*state, "Z" | "X" | "x") && start_ns <= u128::from(at_ns + slept_ns + SLACK_NS)
+    !matches!(state.as_str(), "Z" | "X" | "x") && start_ns <= u128::from(at_ns + slept_ns + SLACK_NS)
+}
+
+/// What the kernel tells of a process, from its state on (proc_pid_stat(5), field 3). Empty if it is gone.
+fn stat(pid: u32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name of the program stands in brackets, and may hold anything.
+    let fields = text.rsplit_once(')').map_or("", |(_, fields)| fields);
+    fields.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The variables that a process was started with, separated by zeros. Empty for what has ended, and for what cannot be
+/// read: another user's, and so no part of a job of ours.
+fn environment(pid: u32) -> Vec<u8> {
+    /// How often to look again, and for how long.
+    const LOOK_EVERY: Duration = Duration::from_millis(1);
+    const LOOKS: usize = 1000;
+    for _ in 0..LOOKS {
+        match fs::read(format!("/proc/{pid}/environ")) {
+            Ok(empty) if empty.is_empty() && !has_no_environment(pid) => std::thread::sleep(LOOK_EVERY),
+            found => return found.unwrap_or_default(),
+        }
+    }
+    Vec::new()
+}
+
+/// Whether a process has no variables, and not only none to be seen because it becomes another program at this moment.
+fn has_no_environment(pid: u32) -> bool {
+    let stat = stat(pid);
+    // By the numbers of proc_pid_stat(5). The kernel sets the start of the code last.
+    let [vsize, start_code, env_start, env_end] =
+        [23, 26, 50, 51].map(|number: usize| stat.get(number - 3).map(String::as_str));
+    vsize == Some("0") || env_end.is_none() || (start_code != Some("0") && env_start == env_end)
 }
 
 /// Processes of the job on this host that run now.
@@ -118,9 +148,8 @@ pub(crate) fn with_recorder(folders: &[PathBuf]) -> BTreeSet<u32> {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
             continue;
         };
-        // Empty for what has ended; not to be read if it is another user's, and then no part of this job.
-        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
-        if environment.split(|&byte| byte == 0).any(|variable| names.iter().any(|name| name == variable)) {
+        if environment(pid).split(|&byte| byte == 0).any(|variable| names.iter().any(|name| name == variable))
+        {
             pids.insert(pid);
         }
     }
@@ -144,6 +173,8 @@ pub(crate) fn files_of(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     /// A name of 64 bytes was cut in spools, and whole where it was compared with them: the job's host was not this one.
@@ -153,5 +184,22 @@ mod tests {
         assert_eq!(name_in_spools(&[&[b'n'; 64][..], b"\n"].concat()), "n".repeat(63));
         assert_eq!(name_in_spools(b"a/b\n"), "a_b");
         assert_eq!(name_in_spools(b"\n"), "");
+    }
+
+    /// While a process becomes another program, the kernel shows no environment of it: it was not counted as one of the job.
+    #[test]
+    fn what_becomes_another_program_has_not_ended() {
+        let place = tempfile::tempdir().expect("a folder");
+        let script = place.path().join("again.sh");
+        let again = "i=$((i + 1)); export i; [ $i -lt 500 ] && exec sh \"$0\"; : > \"$0.last\"";
+        fs::write(&script, again).expect("a script");
+        let mut child = Command::new("sh").arg(&script).env("i", "0").spawn().expect("a shell");
+        let mut looks = 0;
+        while !environment(child.id()).is_empty() {
+            looks += 1;
+        }
+        let is_last = place.path().join("again.sh.last").exists();
+        child.wait().expect("the shell");
+        assert!(is_last, "it ran on after {looks} looks");
     }
 }
