@@ -494,12 +494,15 @@ fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<Vec<(usize, f6
 /// When the kernel writes back, and how fast the device takes it; none if the kernel does not say, or there is no room to try.
 fn measure_write_back(path: &Path, spreads: &mut Spreads) -> io::Result<Option<WriteBack>> {
     let Some((background, limit, age)) = write_back_of_kernel() else { return Ok(None) };
+    // No byte of it goes to the device before the sync.
+    let bytes =
+        BYTES_TO_DEVICE.min(usize::try_from(background / 2).unwrap_or(usize::MAX)).max(BLOCK) / BLOCK * BLOCK;
     let data = vec![1_u8; BLOCK];
     let begun = Instant::now();
     let mut speeds = Vec::new();
     while speeds.len() < RUNS && (speeds.is_empty() || begun.elapsed() < LONGEST_TO_DEVICE) {
         let file = fresh(path)?;
-        match (0..BYTES_TO_DEVICE).step_by(BLOCK).try_for_each(|at| file.write_all_at(&data, at as u64)) {
+        match (0..bytes).step_by(BLOCK).try_for_each(|at| file.write_all_at(&data, at as u64)) {
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
             {
@@ -509,13 +512,14 @@ fn measure_write_back(path: &Path, spreads: &mut Spreads) -> io::Result<Option<W
         }
         let start = Instant::now();
         file.sync_all()?;
-        speeds.push(BYTES_TO_DEVICE as f64 / start.elapsed().as_secs_f64());
+        speeds.push(bytes as f64 / start.elapsed().as_secs_f64());
     }
     let bandwidth = Bandwidth::from_bytes_per_second(spreads.middle("calls.write-back", speeds) as u64);
     Ok(Some(WriteBack { background, limit, age, bandwidth }))
 }
 
-/// The thresholds of dirty pages, in bytes, and their age. The memory of a control group sets them lower.
+/// The thresholds of dirty pages, in bytes, and their age. The memory of a control group sets them lower, and that of each group
+/// that it is in.
 fn write_back_of_kernel() -> Option<(u64, u64, Duration)> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let counters = read("/proc/vmstat")?;
@@ -527,8 +531,11 @@ fn write_back_of_kernel() -> Option<(u64, u64, Duration)> {
     let centiseconds: f64 = read("/proc/sys/vm/dirty_expire_centisecs")?.trim().parse().ok()?;
     let percent = |name: &str| read(&format!("/proc/sys/vm/{name}"))?.trim().parse::<u64>().ok();
     let group = read("/proc/self/cgroup")?;
-    let group = group.lines().find_map(|line| line.strip_prefix("0::")).unwrap_or("/");
-    let memory = read(&format!("/sys/fs/cgroup{group}/memory.max")).and_then(|text| text.trim().parse().ok());
+    let group = group.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default();
+    let group = Path::new("/sys/fs/cgroup").join(group);
+    let limits =
+        group.ancestors().flat_map(|group| ["max", "high"].map(|name| group.join(format!("memory.{name}"))));
+    let memory = limits.filter_map(|path| std::fs::read_to_string(path).ok()?.trim().parse().ok()).min();
     let within = |bytes: u64, name: &str| {
         let of_group = memory.zip(percent(name)).map(|(memory, percent): (u64, u64)| memory / 100 * percent);
         of_group.filter(|bytes| *bytes > 0).map_or(bytes, |of_group| of_group.min(bytes))
