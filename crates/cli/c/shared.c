@@ -270,19 +270,19 @@ static void measure_rate(const char *name, int writes, int nodes, double guess_s
   print(name, MIB, seconds);
 }
 
-/* Small reads of all nodes, more and more at once. */
+/* Small reads of all nodes, more and more at once, and as far apart as those of one rank. */
 static void measure_threads(double small_s) {
   for (int threads = 1; threads <= MOST_THREADS; threads *= 2) {
     double seconds[RUNS];
-    int each = (int)(run_s / 2 / small_s);
-    each = each < 4 ? 4 : each > 200 ? 200 : each;
+    int each = (int)(run_s / 2 / small_s), most = (int)(length / STEP / threads);
+    each = each < 4 ? 4 : each > most ? most : each;
     for (int run = 0; run < RUNS; run++) {
       struct mover movers[MOST_THREADS];
       double took = 0, longest;
       int file = head >= 0 ? opened("data", (head + 1) % heads, O_RDONLY) : -1;
       if (head >= 0) forget(file);
       for (int i = 0; i < threads; i++)
-        movers[i] = (struct mover){.file = file, .count = each, .bytes = SMALL, .first = (off_t)i * STEP / MOST_THREADS, .step = length / 256};
+        movers[i] = (struct mover){.file = file, .count = each, .bytes = SMALL, .first = (off_t)i * STEP, .step = (off_t)threads * STEP};
       meet_asleep();
       if (head >= 0) took = at_once(movers, threads);
       if (head >= 0) close(file);

@@ -21,6 +21,13 @@ pub(crate) struct Number {
     pub spread: f64,
 }
 
+impl Number {
+    /// Seconds that it may be off.
+    pub(crate) fn noise(&self) -> f64 {
+        self.seconds * self.spread
+    }
+}
+
 impl Measured {
     /// From its text; lines of other forms are left out.
     pub(crate) fn read(text: &str) -> Measured {
