@@ -1,5 +1,6 @@
 //! The programs that the command itself measures with.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use pio_machine::{Machine, Storage};
 use pio_record::PassingFolder;
+use tempfile::TempDir;
 
 use crate::apply::{self, How};
 use crate::calibrate_job::Launch;
@@ -17,11 +19,24 @@ use crate::record;
 /// What they have in common.
 const RUNS: &str = include_str!("../c/runs.h");
 
-/// Compiles the C program of this name with the user's own `mpicc`, into `folder`.
+/// A compiled program.
+pub(crate) struct Compiled {
+    pub path: PathBuf,
+    /// Where it is if the folder that was asked for runs none.
+    _elsewhere: Option<TempDir>,
+}
+
+/// Compiles the C program of this name with the user's own `mpicc`, into `folder`; or, if that is mounted with `noexec`, to where
+/// the MPI's libraries of this user are, which all nodes see.
 ///
 /// # Errors
 /// If that cannot be done, with what the compiler says.
-pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) -> Result<PathBuf> {
+pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) -> Result<Compiled> {
+    let elsewhere = match pio_record::may_run(folder) {
+        true => None,
+        false => Some(folder_for_programs()?),
+    };
+    let folder = elsewhere.as_ref().map_or(folder, TempDir::path);
     let (source, compiled) = (folder.join(name).with_extension("c"), folder.join(name));
     for (file, text) in [(&source, program), (&folder.join("runs.h"), RUNS)] {
         fs::write(file, text).with_context(|| format!("{}: cannot write", file.display()))?;
@@ -34,7 +49,16 @@ pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) ->
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("{}: cannot compile the {name}: {}", mpicc.display(), said.trim());
     }
-    Ok(compiled)
+    Ok(Compiled { path: compiled, _elsewhere: elsewhere })
+}
+
+fn folder_for_programs() -> Result<TempDir> {
+    let places = mpi::user_cache().into_iter().chain([env::temp_dir()]);
+    let place = places.filter(|place| pio_record::may_run(place)).find_map(|place| {
+        fs::create_dir_all(&place).ok()?;
+        tempfile::tempdir_in(place).ok()
+    });
+    place.context("no folder from which programs may run: set XDG_CACHE_HOME or TMPDIR to one")
 }
 
 /// Compiles the C program of this name and starts it as a job, with a folder of its own in `folder` and the file of its
@@ -47,7 +71,11 @@ pub(crate) fn results_of(launch: &Launch, name: &str, program: &str, folder: &Pa
     let program = compile(&launch.mpicc, name, program, work.path())?;
     let results = work.path().join("results");
     let mut command = launch.words.clone();
-    command.extend([program.into_os_string(), work.path().into(), results.clone().into_os_string()]);
+    command.extend([
+        program.path.clone().into_os_string(),
+        work.path().into(),
+        results.clone().into_os_string(),
+    ]);
     run(command, None, None, &results)
 }
 

@@ -115,7 +115,7 @@ pub(crate) fn measure(
     for launch in launches {
         progress(&format!("opening, viewing and closing files under {}", launch.text()));
         let job = Job {
-            probe: &probe,
+            probe: &probe.path,
             launch: &launch.words,
             folder: work.path(),
             traces: traces.path(),
@@ -151,18 +151,19 @@ pub(crate) fn measure(
     }
     costs.own.together.sort_by_key(|together| together.ranks);
     // What servers, or a file system, take for them is said already.
-    let (open, close) = match &machine.storage {
+    let (open, create, close) = match &machine.storage {
         // A close makes durable what was written.
-        Storage::Striped { open, close, .. } if store.is_some() => {
+        Storage::Striped { open, create, close, .. } if store.is_some() => {
             let sync = machine.calls.sync.as_ref().map_or(Duration::ZERO, |sync| sync.of(CLOSED_BYTES));
-            (*open, close.saturating_add(sync))
+            (*open, *create, close.saturating_add(sync))
         }
-        Storage::Shared(files) => (files.open, files.close),
-        _ => (Duration::ZERO, Duration::ZERO),
+        Storage::Shared(files) => (files.open, files.create, files.close),
+        _ => (Duration::ZERO, Duration::ZERO, Duration::ZERO),
     };
     let own = if store.is_none() { &mut costs.own.together[..] } else { &mut [] };
     for together in costs.pioscope.together.iter_mut().chain(own) {
-        together.first_open = together.first_open.saturating_sub(open);
+        // The probe makes its file, and opens it again.
+        together.first_open = together.first_open.saturating_sub(open.saturating_add(create));
         together.open = less_repeated(together.open, open);
         together.first_close = together.first_close.saturating_sub(close);
         together.close = less_repeated(together.close, close);

@@ -68,7 +68,8 @@ pub(crate) fn compare(
             progress(&format!("comparing predictions with runs: {kind} under {}", launch.text()));
             let data = work.path().join("data");
             let mut command = launch.words.clone();
-            command.extend([samples.clone().into(), kind.into(), data.into_os_string()] as [OsString; 3]);
+            command
+                .extend([samples.path.clone().into(), kind.into(), data.into_os_string()] as [OsString; 3]);
             let sample = Rc::new(Sample { kind, command, trace: traces.path().join("run.pio"), store });
             let first_of_sample = trials.len();
             trials.extend(sample.trials(machine)?);

@@ -48,7 +48,7 @@ pub use live::{Counts, Look, Watch};
 pub use loaded::{Loaded, STARTS_LIBRARY, run_loaded};
 pub use members::host;
 pub use mounts::{Mount, mounts};
-pub use preload::{can_be_preloaded, preload_folder};
+pub use preload::{can_be_preloaded, may_run, preload_folder};
 pub use program::{cannot_see, check, hands_on};
 pub use run::{Options, Outcome, run, run_to_end, run_told};
 pub use shim::{MPI_SHIM, compile_shim, is_shim_of};

@@ -5,27 +5,44 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::StatVfsMountFlags;
 use tempfile::TempDir;
 
 use crate::error::Error;
 use crate::program::Program;
 
-/// Whether `LD_PRELOAD` can hold a path: the loader takes a blank or a colon in it for the end of a name.
+/// Whether a library with this path can be preloaded. The loader takes a blank or a colon in it for the end of a name, and the
+/// kernel maps no code of file systems that are mounted with `noexec`.
 pub fn can_be_preloaded(path: &Path) -> bool {
-    !path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':'))
+    why_not_preloaded(path).is_none()
+}
+
+fn why_not_preloaded(path: &Path) -> Option<&'static str> {
+    if path.as_os_str().as_bytes().iter().any(|byte| matches!(byte, b' ' | b':')) {
+        return Some("contains a blank or a colon, which LD_PRELOAD cannot hold: choose another folder");
+    }
+    (!may_run(path))
+        .then_some("is mounted with noexec, so that no library is loaded from there: choose another folder")
+}
+
+/// Whether the kernel runs programs, and loads libraries, of this path, which may yet be to make: not from file systems that are
+/// mounted with `noexec`.
+pub fn may_run(path: &Path) -> bool {
+    let found = path.ancestors().find_map(|path| rustix::fs::statvfs(path).ok());
+    !found.is_some_and(|found| found.f_flag.contains(StatVfsMountFlags::NOEXEC))
 }
 
 /// A new folder for libraries to preload, which is removed when it is dropped: in the working folder, which the hosts of
 /// a job share, else in one for temporary files.
 ///
 /// # Errors
-/// If no such folder can be written to, or none has a path that `LD_PRELOAD` can hold.
+/// If no such folder can be written to, or libraries can be preloaded from none.
 pub fn preload_folder() -> io::Result<TempDir> {
     let temporary = [std::env::temp_dir(), PathBuf::from("/tmp"), PathBuf::from("/dev/shm")];
     let folders = std::env::current_dir().into_iter().chain(temporary);
     let mut failure = io::Error::new(
         io::ErrorKind::InvalidInput,
-        "the working folder and that for temporary files (TMPDIR) have a blank or a colon in their paths",
+        "the working folder and that for temporary files (TMPDIR) have a blank or a colon in their paths, or are mounted with noexec",
     );
     for folder in folders.filter(|folder| can_be_preloaded(folder)) {
         match tempfile::Builder::new().prefix(".pioscope-").tempdir_in(folder) {
@@ -39,12 +56,11 @@ pub fn preload_folder() -> io::Result<TempDir> {
 /// Libraries as `LD_PRELOAD` names them.
 ///
 /// # Errors
-/// If it cannot hold the path of one.
+/// If one of them cannot be preloaded.
 pub(crate) fn list_of(libraries: &[PathBuf]) -> Result<OsString, Error> {
     let mut list = OsString::new();
     for path in libraries {
-        if !can_be_preloaded(path) {
-            let reason = "contains a blank or a colon, which LD_PRELOAD cannot hold: choose another folder";
+        if let Some(reason) = why_not_preloaded(path) {
             return Err(Error::UnusablePath { path: path.clone(), reason });
         }
         append(&mut list, path.as_os_str());

@@ -4,17 +4,15 @@
 //! large requests tells nothing about these, so they are tried here, in the folder that the small ones went to: with a
 //! file that has no name and is gone when it is closed. It takes a part of a second for a file system, is kept for a
 //! day ([`Cache`]), and is left out where nothing can be written.
-#![allow(unsafe_code)] // statvfs(3) and posix_fadvise(2) exist in C only.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{Advice, fadvise};
 
 use pio_trace::{
     Call, Event, FileId, Flags, HandleId, LargeRequests, Layer, MeasuredRate, Op, PageFaults, ProcessId,
@@ -299,7 +297,7 @@ fn measure(place: &Place, deadline: Instant) -> Option<LargeRequests> {
             rates.device_read =
                 rate_of(LARGE, kept, deadline, |index| file.read_exact_at(&mut buffer, index * LARGE));
         }
-        if place.needs_pages() && forget(&file).is_ok() && advise(&file, libc::POSIX_FADV_RANDOM).is_ok() {
+        if place.needs_pages() && forget(&file).is_ok() && fadvise(&file, 0, None, Advice::Random).is_ok() {
             rates.page_read = rate_of(PAGE, PAGE_REQUESTS, deadline, |index| {
                 file.read_exact_at(&mut buffer[..PAGE as usize], page_at(index, kept))
             });
@@ -332,15 +330,7 @@ fn is_unaligned(event: &Event) -> bool {
 /// Brings a file to the device, and drops what the system has of it in memory.
 fn forget(file: &File) -> io::Result<()> {
     file.sync_data()?;
-    advise(file, libc::POSIX_FADV_DONTNEED)
-}
-
-fn advise(file: &File, advice: i32) -> io::Result<()> {
-    // SAFETY: the descriptor is open; the call reads no memory of ours.
-    match unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, advice) } {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
-    }
+    Ok(fadvise(file, 0, None, Advice::DontNeed)?)
 }
 
 /// The rate of as many requests of `bytes` as the time allows; none if they fail or are too few.
@@ -366,14 +356,7 @@ fn rate_of(
 
 /// Bytes that may still be written on the file system of a folder.
 fn room(folder: &Path) -> Option<u64> {
-    let path = CString::new(folder.as_os_str().as_bytes()).ok()?;
-    let mut found = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-    // SAFETY: the path ends with a zero, and `found` has room for what the call fills in.
-    if unsafe { libc::statvfs(path.as_ptr(), found.as_mut_ptr()) } != 0 {
-        return None;
-    }
-    // SAFETY: the call succeeded.
-    let found = unsafe { found.assume_init() };
+    let found = rustix::fs::statvfs(folder).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }
 

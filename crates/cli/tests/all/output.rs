@@ -149,6 +149,18 @@ fn a_trace_is_written_where_a_link_leads() {
 }
 
 /// Its own files lie in the folder of the job meanwhile.
+/// The kernel maps no code of such a file system: the loader left the recorder out, and nothing was recorded.
+#[test]
+fn a_trace_may_lie_where_no_program_may() {
+    let place = Place::new();
+    let steps = "mount -t tmpfs -o noexec disk .; cd \"$PWD\"; \"$0\" record -o run.pio -- cat /etc/passwd >/dev/null; \
+        \"$0\" explain --brief run.pio";
+    let mut command = Command::new("unshare");
+    command.args(["-r", "-m", "sh", "-ec", steps, env!("CARGO_BIN_EXE_pioscope")]);
+    let told = place.run(&mut command).succeeds();
+    assert!(told.out.contains("Job: cat /etc/passwd") && told.out.contains("on 1 file."), "{}", told.out);
+}
+
 #[test]
 fn git_does_not_see_that_it_is_recorded() {
     let place = Place::new();

@@ -14,7 +14,7 @@ use pio_report::chart::{Figure, Point, Series};
 use pio_studies::hong::thousands;
 
 use crate::apply::How;
-use crate::benchmark;
+use crate::benchmark::{self, Compiled};
 use crate::flags::whole;
 use crate::median::median;
 use crate::output::note;
@@ -185,7 +185,7 @@ pub(super) fn run(arguments: &Measuring) -> Result<Measured> {
 }
 
 struct Bench<'a> {
-    program: PathBuf,
+    program: Compiled,
     mpiexec: PathBuf,
     folder: &'a Path,
     store: Option<PathBuf>,
@@ -215,7 +215,7 @@ impl Bench<'_> {
             .map(|one| one.to_string());
         let mut command: Vec<OsString> =
             vec![self.mpiexec.clone().into(), "-n".into(), clients.to_string().into()];
-        command.push(self.program.clone().into());
+        command.push(self.program.path.clone().into());
         command.extend(numbers.map(OsString::from));
         command.extend([self.data(carrier), results.clone().into_os_string()]);
         let how = match carrier {
