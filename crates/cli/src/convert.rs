@@ -85,8 +85,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     drop(progress);
     written.keep()?;
     if let Some(requests) = requests {
-        let what = if requests == 1 { "request" } else { "requests" };
-        note!("{}: {requests} {what}", path.display());
+        let what = |count: u64| if count == 1 { "request" } else { "requests" };
+        note!("{}: {} {}", path.display(), requests.written, what(requests.written));
+        if requests.nowhere > 0 {
+            let (count, what) = (requests.nowhere, what(requests.nowhere));
+            warning!(
+                "{}: {count} {what} left out: the trace has no offsets of them",
+                arguments.trace.display()
+            );
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

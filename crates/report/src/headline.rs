@@ -226,10 +226,15 @@ const LIKE: f64 = 1.0;
 /// What the notes begin with that hold a log's counters.
 const COUNTED: &str = "counted by ";
 
+/// Whether a trace holds sums over calls that a log's writer counted, and no call.
+pub fn has_counters_alone(found: &Explanation) -> bool {
+    found.events == 0 && found.notes.iter().any(|(name, _)| name.starts_with(COUNTED))
+}
+
 /// Where the time of a run without findings goes.
 fn where_time_goes(found: &Explanation) -> String {
     if found.events == 0 {
-        if found.notes.iter().any(|(name, _)| name.starts_with(COUNTED)) {
+        if has_counters_alone(found) {
             return "the trace holds no calls, only sums of a Darshan log's counters: explain the log itself.".to_owned();
         }
         return "the trace holds no calls.".to_owned();

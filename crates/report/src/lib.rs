@@ -44,7 +44,7 @@ pub use diff::diff_text;
 pub use figure_pages::{FigurePage, figure_pages};
 pub use findings::{Told, findings_in_words, not_advised_in_words};
 pub use gathered::{Gathering, explain_for_page};
-pub use headline::losses;
+pub use headline::{has_counters_alone, losses};
 pub use html::{html, html_of_trace, html_with_counters};
 pub use prediction::{AsItIs, Prediction, interval_text, predictions_text};
 pub use screen::Screen;

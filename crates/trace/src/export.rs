@@ -6,7 +6,7 @@ mod fio;
 mod parquet;
 
 pub use self::chrome::chrome;
-pub use self::fio::fio;
+pub use self::fio::{Requests, fio};
 #[cfg(feature = "parquet")]
 pub use self::parquet::parquet;
 

@@ -172,12 +172,18 @@ struct Note<'e> {
 impl<'e> Explained<'e> {
     /// The object of an explanation, and of a log's counters where it is one.
     pub(crate) fn of(trace: &Path, found: &'e Explanation, counted: Option<&Counted>) -> Explained<'e> {
-        let incomplete = pio_report::losses(&found.trouble);
+        let mut incomplete = pio_report::losses(&found.trouble);
         let all = found.findings.iter().zip(pio_report::findings_in_words(found)).map(|one| (true, one));
         let dismissed = found.not_advised.iter().zip(pio_report::not_advised_in_words(found));
         let findings = all.chain(dismissed.map(|one| (false, one)));
         // A log without a trace has counters alone.
         let only = counted.filter(|_| found.events == 0);
+        if only.is_some() || pio_report::has_counters_alone(found) {
+            incomplete.push(
+                "calls were counted, but not kept: what is known of them is in interfaces or notes"
+                    .to_owned(),
+            );
+        }
         Explained {
             schema: "pioscope.explain/1",
             trace: path(trace),

@@ -3,6 +3,7 @@
 use std::fs;
 
 use pio_import::darshan::Module;
+use serde_json::Value;
 
 use super::support::Place;
 use writer::{Compression, LogWriter};
@@ -87,4 +88,13 @@ Findings: what costs time, costliest first
     let first = told.out.split("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "No finding: the trace holds no calls, only sums of a Darshan log's counters: explain the log itself.";
     assert_eq!(first, expected);
+
+    // To programs, too.
+    for file in ["job.darshan", "job.pio"] {
+        let printed = place.pioscope(["explain", file, "--json"]).succeeds();
+        let found: Value = serde_json::from_str(&printed.out).unwrap();
+        assert_eq!(found["is_complete"], false, "{file}");
+        let lacks = found["incomplete"][0].as_str().unwrap();
+        assert!(lacks.starts_with("calls were counted, but not kept"), "{file}: {lacks}");
+    }
 }

@@ -14,8 +14,17 @@ use crate::event::{Event, Target};
 use crate::reader::Trace;
 use crate::tables::{FileId, Tables};
 
+/// What an iolog has of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Reads, writes and syncs that it has.
+    pub written: u64,
+    /// Reads and writes that it lacks, as nothing says which bytes of their files they moved.
+    pub nowhere: u64,
+}
+
 /// Writes `trace` to `file`, which is empty and has the name `path`, as an iolog, in memory that does not grow with its
-/// length. Returns the number of requests.
+/// length.
 ///
 /// Requests of all processes stand in one order, that of their starts, with times in microseconds. A noncontiguous access
 /// is a request for each of its extents. fio takes names without white space only: an underscore stands for it, and a
@@ -30,7 +39,7 @@ pub fn fio(
     file: &File,
     path: &Path,
     progress: &mut dyn FnMut(u64),
-) -> Result<u64, TraceError> {
+) -> Result<Requests, TraceError> {
     let (only_physical, used) = survey(trace)?;
     let out = BufWriter::new(file);
     let mut log = Log::begin(out, trace.tables(), &used).map_err(TraceError::io(path, "write"))?;
@@ -103,7 +112,7 @@ struct Log<'a, W> {
     names: Vec<String>,
     /// Handles by which each file is open.
     open: Vec<u32>,
-    requests: u64,
+    requests: Requests,
 }
 
 impl<'a, W: Write> Log<'a, W> {
@@ -114,7 +123,7 @@ impl<'a, W: Write> Log<'a, W> {
             writeln!(out, "0 {name} add")?;
         }
         let open = vec![0; names.len()];
-        Ok(Log { out, tables, names, open, requests: 0 })
+        Ok(Log { out, tables, names, open, requests: Requests::default() })
     }
 
     fn put(&mut self, event: &Event) -> io::Result<()> {
@@ -148,7 +157,10 @@ impl<'a, W: Write> Log<'a, W> {
                 }
                 Ok(())
             }
-            _ => Ok(()),
+            _ => {
+                self.requests.nowhere += u64::from(moved > 0);
+                Ok(())
+            }
         }
     }
 
@@ -181,7 +193,7 @@ impl<'a, W: Write> Log<'a, W> {
         if self.open[file.index()] == 0 {
             self.open(file, start_us)?;
         }
-        self.requests += 1;
+        self.requests.written += 1;
         writeln!(self.out, "{start_us} {} {action} {offset} {length}", self.names[file.index()])
     }
 }
