@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use pio_machine::{Bandwidth, Link, Machine, Messages, Nodes, Spreads};
-use rustix::fs::statfs;
+use pio_record::mount_of;
+use pio_trace::FileSystem;
 
 use crate::benchmark;
 use crate::calibrate_job::Launch;
@@ -21,21 +22,6 @@ const LARGE: u64 = 4 << 20;
 const WRITES: u32 = 20;
 /// A message between nodes passes two links of a network whose inside is not known.
 const LINKS: f64 = 2.0;
-
-/// What Linux calls file systems that other hosts serve: NFS, FUSE, Lustre, GPFS, CIFS and SMB, BeeGFS, Ceph, OrangeFS, 9P, AFS, PanFS.
-const SERVED: [u32; 11] = [
-    0x6969,
-    0x6573_5546,
-    0x0bd0_0bd0,
-    0x4750_4653,
-    0xff53_4d42,
-    0xfe53_4d42,
-    0x1983_0326,
-    0x00c3_6400,
-    0x2003_0528,
-    0x0102_1997,
-    0x5346_414f,
-];
 
 /// Above the numbers in the file, behind what is said of the machine itself.
 pub(crate) const HOW_MEASURED: &str = "\n\
@@ -127,9 +113,10 @@ impl Job {
     }
 }
 
-/// Whether other hosts serve the files of a folder, as far as the kernel knows.
+/// Whether other hosts may serve the files of a folder: what a process serves (FUSE) may come from anywhere.
 pub(crate) fn is_served(folder: &Path) -> bool {
-    statfs(folder).is_ok_and(|status| SERVED.contains(&(status.f_type as u32)))
+    let kind = folder.canonicalize().ok().and_then(|folder| mount_of(&folder)).map(|mount| mount.kind);
+    kind.is_some_and(|kind| kind.starts_with("fuse") || FileSystem { kind, mount: String::new() }.is_remote())
 }
 
 /// Whether writes to a folder wait for whoever serves it, and not just for this node's memory.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use pio_machine::{Machine, Storage};
-use pio_record::{Mount, host, mounts};
+use pio_record::{Mount, host, mount_of, mounts};
 use pio_trace::{Op, Tables, Trace};
 
 use crate::mpi;
@@ -41,8 +41,7 @@ impl Here {
     pub(crate) fn of_folder(folder: &Path) -> Result<Here> {
         let folder =
             folder.canonicalize().with_context(|| format!("{}: no such folder", folder.display()))?;
-        let above = mounts().into_iter().filter(|mount| folder.starts_with(&mount.point));
-        let mount = above.max_by_key(|mount| mount.point.as_os_str().len()).unwrap_or_else(unknown_root);
+        let mount = mount_of(&folder).unwrap_or_else(unknown_root);
         Ok(Here { options: format!("--folder {}", folder.display()), ..Here::of_mount(&mount) })
     }
 

@@ -47,7 +47,7 @@ pub use filter::{Filter, PathRule, Ranks};
 pub use live::{Counts, Look, Watch};
 pub use loaded::{Loaded, STARTS_LIBRARY, run_loaded};
 pub use members::host;
-pub use mounts::{Mount, mounts};
+pub use mounts::{Mount, mount_of, mounts};
 pub use preload::{can_be_preloaded, may_run, preload_folder};
 pub use program::{cannot_see, check, hands_on};
 pub use run::{Options, Outcome, run, run_to_end, run_told};

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file system, where it is mounted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,12 @@ pub fn mounts() -> Vec<Mount> {
     mounts_in(&fs::read("/proc/self/mountinfo").unwrap_or_default())
 }
 
+/// What is mounted where a folder lies, by its path without links.
+pub fn mount_of(folder: &Path) -> Option<Mount> {
+    let above = mounts().into_iter().filter(|mount| folder.starts_with(&mount.point));
+    above.max_by_key(|mount| mount.point.as_os_str().len())
+}
+
 pub(crate) fn mounts_in(table: &[u8]) -> Vec<Mount> {
     table.split(|sign| *sign == b'\n').filter_map(Mount::read).collect()
 }
@@ -61,7 +67,6 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
     use std::os::unix::ffi::OsStrExt;
-    use std::path::Path;
 
     /// The table was text: with such a name in it, nothing was mounted at all, and all files were on `/`.
     #[test]
