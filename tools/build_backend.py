@@ -100,7 +100,10 @@ def collect():
     """Compiles the command and the library, and puts them where maturin takes a wheel's data from."""
     shutil.rmtree(DATA, ignore_errors=True)
     packages = ["--package", "pio-cli", "--package", "pio-mpiio"]
-    built = subprocess.run(["cargo", "build", "--profile", "dist", *packages], cwd=ROOT, check=False)
+    # With a target named, as conda names one, Cargo builds for it in a folder of its own.
+    variables = {name: value for name, value in os.environ.items() if name != "CARGO_BUILD_TARGET"}
+    command = ["cargo", "build", "--profile", "dist", *packages]
+    built = subprocess.run(command, cwd=ROOT, env=variables, check=False)
     if built.returncode != 0:
         sys.exit("cargo could not compile Pioscope: its message is above")
     for name, place in INSTALLED.items():

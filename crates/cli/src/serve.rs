@@ -131,6 +131,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         ));
     }
     if complete {
+        // For jobs that start in other folders.
+        let description = std::path::absolute(&description)?;
         say(format_args!("the store is ready: PIOSCOPE_STORE={}", description.display()));
     }
     running.into_iter().for_each(Running::wait);
