@@ -12,8 +12,9 @@
 //! probable point, if both are normal: what runs do not tell stays as it was calibrated, and no single run moves much. It is
 //! found by Gauss and Newton's method, with slopes from trials a step apart, which is wider than the jumps that a simulation
 //! makes where ranks come one after the other in another order. S begins with what predictions usually scatter by, and
-//! becomes what is left of the logarithms, for each run beyond those that the costs took up to be told (MacKay 1992, equation
-//! 4.3: of each cost, as much as it owes to runs rather than to its calibration).
+//! becomes what is left of the logarithms, for each unit of weight beyond those that the costs took up to be told (MacKay 1992,
+//! equation 4.3: of each cost, as much as it owes to runs rather than to its calibration). Of weight, and not of runs: a case that
+//! was run again and again tells no more costs than one that was run once, so that S must not become less by it.
 //!
 //! Groups of runs (programs) are held back in turn: each run is also predicted from a point that was fitted without its group.
 //! How far these predictions are off is what may be expected of programs that are not among the runs.
@@ -49,12 +50,17 @@ pub struct Fit {
     pub fitted: Vec<f64>,
     /// The same at points that were fitted without the run's group.
     pub held_back: Vec<f64>,
+    /// What each run's I/O time counts for.
+    pub weights: Vec<f64>,
 }
 
 impl Fit {
-    /// Whether runs that were held back are predicted better than before: by the mean of the logarithms' sizes.
+    /// Whether runs that were held back are predicted better than before: by the mean of the logarithms' sizes, in which each case
+    /// counts as much, however often it was run.
     pub fn improves(&self) -> bool {
-        let off = |ratios: &[f64]| ratios.iter().map(|ratio| ratio.abs()).sum::<f64>();
+        let off = |ratios: &[f64]| {
+            self.weights.iter().zip(ratios).map(|(weight, ratio)| weight * ratio.abs()).sum::<f64>()
+        };
         off(&self.held_back) < off(&self.before)
     }
 }
@@ -125,7 +131,8 @@ pub fn fit<E>(
         }
     }
     let of_io = |ratios: Vec<Vec<f64>>| ratios.into_iter().map(|ratios| ratios[0]).collect();
-    Ok(Fit { point, before: of_io(before), fitted: of_io(fitted), held_back })
+    let weights = runs.iter().map(|run| run.weights[0]).collect();
+    Ok(Fit { point, before: of_io(before), fitted: of_io(fitted), held_back, weights })
 }
 
 /// Whether runs tell what a cost is.
@@ -159,7 +166,7 @@ impl<E> Search<'_, E> {
                 slopes = self.slopes(&at, runs)?;
             }
             let lines = self.lines(&at, &slopes, runs);
-            scatter = lines.scatter(scatter, runs.len()).unwrap_or(scatter);
+            scatter = lines.scatter(scatter).unwrap_or(scatter);
             let step = self.step(&lines, scatter);
             let Some(next) = self.descend(&at, &step, scatter, runs)? else { break };
             let went = at.point.iter().zip(&next.point).map(|(from, to)| (to - from).abs());
@@ -302,7 +309,7 @@ impl Lines {
     }
 
     /// What the runs scatter by around the best point; none if the costs take up all that they tell.
-    fn scatter(&self, scatter: f64, runs: usize) -> Option<f64> {
+    fn scatter(&self, scatter: f64) -> Option<f64> {
         let count = self.at.len();
         let step = self.best_step(&vec![0.0; count], scatter);
         let (matrix, _) = self.system(&step, scatter);
@@ -311,7 +318,7 @@ impl Lines {
             prior(scatter) * solve(matrix.clone(), unit)[cost]
         };
         let taken: f64 = (0..count).map(|cost| 1.0 - kept(cost)).sum();
-        let left = runs as f64 - taken;
+        let left = self.lines.iter().map(|line| line.weight).sum::<f64>() - taken;
         let far = FAR * scatter;
         let squares: f64 = self.lines.iter().map(|line| line.weight * huber(line.after(&step), far)).sum();
         (left >= 1.0).then(|| (squares / left).sqrt().clamp(LEAST_SCATTER, SCATTER))
@@ -362,14 +369,22 @@ mod tests {
         }
 
         fn fit(&self) -> (Fit, usize) {
-            let runs: Vec<_> =
-                (0..self.uses.len()).map(|group| Observed { group, weights: vec![1.0] }).collect();
+            self.fit_to_runs_of_each(1)
+        }
+
+        /// Each case was run so often, with the same outcome.
+        fn fit_to_runs_of_each(&self, times: usize) -> (Fit, usize) {
+            let cases = self.uses.len();
+            let runs: Vec<_> = (0..times * cases)
+                .map(|run| Observed { group: run % cases, weights: vec![1.0 / times as f64] })
+                .collect();
             let mut trials = 0;
             let fit = fit(&runs, self.truth.len(), &mut |asked: Vec<Trial>| {
                 trials += asked.len();
                 let ratio = |trial: &Trial| {
-                    let measured_s = self.time(trial.run, &self.truth) * self.noise[trial.run];
-                    vec![(self.time(trial.run, &trial.point) / measured_s).ln()]
+                    let case = trial.run % cases;
+                    let measured_s = self.time(case, &self.truth) * self.noise[case];
+                    vec![(self.time(case, &trial.point) / measured_s).ln()]
                 };
                 Ok::<_, Infallible>(asked.iter().map(ratio).collect())
             });
@@ -417,6 +432,50 @@ mod tests {
         let mut sums = sums([1.0; 3], &noise);
         sums.uses = vec![vec![1.0, 0.0, 0.0]; 3];
         assert!(!sums.fit().0.improves(), "{:?}", sums.fit().0);
+    }
+
+    /// Ten runs of each case once made S a quarter of what it is: the calibration held less, and the far ones counted less.
+    #[test]
+    fn cases_that_were_run_again_with_the_same_outcome_say_the_same() {
+        let noise = [1.1, 0.85, 1.2, 0.95, 0.9, 1.15, 0.8, 1.05, 1.25, 0.9, 1.0, 1.1];
+        let sums = sums([1.3, 0.8, 1.0], &noise);
+        let (once, often) = (sums.fit().0, sums.fit_to_runs_of_each(10).0);
+        for (once, often) in once.point.iter().zip(&often.point) {
+            assert!((once - often).abs() < 1e-6, "{once} and {often}");
+        }
+        assert_eq!(once.improves(), often.improves());
+    }
+
+    #[test]
+    fn what_is_left_of_repeated_runs_is_what_they_scatter_by() {
+        let scatter_of = |times: usize| {
+            let line = |run: usize| Line {
+                weight: 1.0 / times as f64,
+                ratio: if run.is_multiple_of(2) { 0.1 } else { -0.1 },
+                slopes: vec![1.0],
+            };
+            Lines { lines: (0..8 * times).map(line).collect(), at: vec![0.0] }.scatter(SCATTER).unwrap_or(0.0)
+        };
+        // The cost took up a little less than one of eight.
+        let expected = 0.1 * (8.0_f64 / 7.03).sqrt();
+        for times in [1, 5, 10] {
+            let found = scatter_of(times);
+            assert!((found / expected - 1.0).abs() < 0.01, "{times} times: {found}");
+        }
+    }
+
+    #[test]
+    fn a_case_that_was_run_often_does_not_decide_alone() {
+        let often = 20;
+        let of_each = |first: f64, others: f64| [vec![first; often], vec![others; 3]].concat();
+        let fit = Fit {
+            point: Vec::new(),
+            before: of_each(0.1, 0.4),
+            fitted: Vec::new(),
+            held_back: of_each(0.2, 0.1),
+            weights: of_each(0.5 / often as f64, 0.5),
+        };
+        assert!(fit.improves());
     }
 
     #[test]
