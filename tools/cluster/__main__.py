@@ -138,13 +138,12 @@ class Cluster:
         steps += [self.bind("share", self.chosen.share)]
         if self.chosen.slow is not None:
             steps += [self.bind(f"slow-{name}", self.chosen.slow)]
-        steps += [f"echo > {STATE}/ready-{name}"]
-        os.mkfifo(STATE / f"ready-{name}")
+        # A pipe, and no named one: it also ends if the node does, and nobody has to open it first.
         node = subprocess.Popen(["unshare", "-n", "-m", "-u", "-i", "-p", "-f", "--mount-proc", "--kill-child", "--propagation", "private",
-                                 "sh", "-ec", "; ".join(steps) + "; exec sleep infinity"])
-        with open(STATE / f"ready-{name}") as ready:
-            if not ready.readline():
-                sys.exit(f"cluster: node {name} did not start")
+                                 "sh", "-ec", "; ".join(steps) + "; echo ready; exec sleep infinity"], stdout=subprocess.PIPE, text=True)
+        with node.stdout:
+            if "ready\n" not in node.stdout:
+                sys.exit(f"cluster: node {name} did not start (exit code {node.wait()})")
         # The process that unshare started is the first of the node.
         first = Path(f"/proc/{node.pid}/task/{node.pid}/children").read_text().split()[0]
         (STATE / name).write_text(first)

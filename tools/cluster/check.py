@@ -5,6 +5,7 @@ import filecmp
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,17 @@ class Cluster(unittest.TestCase):
             outcome = subprocess.run([sys.executable, HERE, *words], cwd=self.folder, capture_output=True, text=True)
             self.assertNotEqual(outcome.returncode, 0, words)
             self.assertIn(said, outcome.stderr)
+
+    def test_a_node_that_does_not_start_is_told(self):
+        """The cluster once waited for it for ever."""
+        tools = self.folder / "tools"
+        tools.mkdir()
+        for name in ["unshare", "mount", "ip", "sh", "mkdir", "chmod", "sleep", "nsenter"]:
+            (tools / name).symlink_to(shutil.which(name))
+        words = [sys.executable, HERE, "-n", "1", "--", "true"]
+        outcome = subprocess.run(words, cwd=self.folder, env={"PATH": str(tools)}, capture_output=True, text=True, timeout=60)
+        self.assertEqual(outcome.returncode, 1, outcome.stderr)
+        self.assertIn("cluster: node n1 did not start", outcome.stderr)
 
     def test_a_link_lets_no_more_through_than_set(self):
         (self.folder / "send.py").write_text(SEND)
