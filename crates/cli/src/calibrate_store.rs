@@ -3,17 +3,21 @@
 use std::hint::spin_loop;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use pio_layout::{Datatype, View};
 use pio_machine::{
     Bandwidth, CallCost, Duration, IoNodePlacement, IoNodes, Link, Machine, Service, Spreads, Storage,
 };
 use pio_protocol::waiting::look_out;
+use pio_record::PassingFile;
 use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
 use pio_store::transport::Transport;
 
+use crate::benchmark::refuse_to_go_on;
 use crate::measured::processor_seconds;
 use crate::median::median;
 use crate::store;
@@ -44,6 +48,9 @@ const MOST_SYNCED: usize = 16 << 20;
 /// Of a piece that fills no block: servers must sum what is written so.
 const PIECE_BYTES: usize = 40 << 10;
 const SYNCS: usize = 5;
+/// How often to look whether a signal came; and how long what was made may then take to go: a server may not answer.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
+const CLEARING: std::time::Duration = std::time::Duration::from_secs(5);
 /// So that a request is one server's.
 const ON_ONE_SERVER: StripingHints = StripingHints { factor: 1, unit: 0 };
 
@@ -68,8 +75,46 @@ pub(crate) const HOW_MEASURED: &str = "\n\
 /// Puts the files of a measured machine on the servers of the store that a file describes.
 ///
 /// # Errors
-/// If a server cannot be reached, or does not do what it is asked.
+/// If a server cannot be reached, or does not do what it is asked; or if a signal says to end.
 pub(crate) fn measure(machine: &mut Machine, spreads: &mut Spreads, description: &Path) -> Result<()> {
+    let (mut new_machine, mut new_spreads) = (machine.clone(), spreads.clone());
+    let description = description.to_owned();
+    (*machine, *spreads) = before_the_end(move || {
+        measure_files(&mut new_machine, &mut new_spreads, &description)?;
+        Ok((new_machine, new_spreads))
+    })?;
+    Ok(())
+}
+
+/// Holds back a signal that ends this process until `work` has failed because of it, and so removed the files that it has on
+/// servers: of these, who removes what lies on this machine knows nothing.
+fn before_the_end<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        // Nobody listens any more if it took too long to end.
+        let _ = tell.send(work());
+    });
+    let wait = || {
+        let mut was_told = None;
+        loop {
+            match told.recv_timeout(LOOK) {
+                Ok(done) => return done,
+                Err(RecvTimeoutError::Disconnected) => bail!("the servers' measurement broke off"),
+                Err(RecvTimeoutError::Timeout) if !pio_record::was_told_to_end() => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    if was_told.get_or_insert_with(Instant::now).elapsed() > CLEARING {
+                        refuse_to_go_on()?;
+                    }
+                }
+            }
+        }
+    };
+    // Who ends this process waits for whoever makes something that is to go.
+    let (done, _) = PassingFile::made_by(|| Ok((wait(), None)))?;
+    done
+}
+
+fn measure_files(machine: &mut Machine, spreads: &mut Spreads, description: &Path) -> Result<()> {
     let store = &store::connect(description, None)?;
     let path = format!(".pioscope-calibrate-{}", std::process::id());
     let mode = Mode { create: true, exclusive: true };
@@ -247,6 +292,7 @@ fn time_to_wake(
     let looks_out = look_out(0);
     let (mut data, mut seconds) = ([1; SMALL_BYTES], Vec::new());
     for index in 0..WAKES.end {
+        refuse_to_go_on()?;
         let computes = Instant::now();
         while computes.elapsed() < pause {
             spin_loop();
@@ -277,6 +323,7 @@ fn new_files(store: &Store, path: &str) -> Result<(f64, Duration)> {
     let data = vec![1_u8; servers as usize * SMALL_BYTES];
     let (mut makes, mut begins) = (Vec::new(), Vec::new());
     for _ in 0..NEW_FILES {
+        refuse_to_go_on()?;
         let start = Instant::now();
         let file = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default())?;
         makes.push(start.elapsed().as_secs_f64());
@@ -324,6 +371,7 @@ fn syncs(store: &Store, path: &str) -> Result<(CallCost, Option<Bandwidth>)> {
     .map(|way| (way, Vec::new()));
     for _ in 0..SYNCS {
         for ((size, piece), runs) in &mut seconds {
+            refuse_to_go_on()?;
             let file = store.open(path, Mode { create: true, exclusive: true }, StripingHints::default())?;
             let mut pieces = (0_u64..).step_by(*piece).zip(data[..*size].chunks(*piece));
             let synced = pieces.try_for_each(|(at, piece)| file.write_at(at, piece)).and_then(|()| {
@@ -345,6 +393,7 @@ fn syncs(store: &Store, path: &str) -> Result<(CallCost, Option<Bandwidth>)> {
 fn opens(store: &Store, path: &str) -> Result<(Duration, Duration)> {
     let (mut opens, mut closes) = (Vec::new(), Vec::new());
     for _ in 0..OPENS {
+        refuse_to_go_on()?;
         let start = Instant::now();
         let file = store.open(path, Mode::default(), StripingHints::default())?;
         opens.push(start.elapsed().as_secs_f64());
@@ -360,6 +409,7 @@ fn resizes(store: &Store, path: &str) -> Result<Duration> {
     let file = store.open(path, Mode::default(), StripingHints::default())?;
     let mut seconds = Vec::new();
     for index in 0..RESIZES {
+        refuse_to_go_on()?;
         let start = Instant::now();
         file.set_size((index % 2) * SMALL_BYTES as u64)?;
         seconds.push(start.elapsed().as_secs_f64());
@@ -381,6 +431,7 @@ fn service(small: f64, large: f64) -> Service {
 fn timed(calls: Range<u64>, mut call: impl FnMut(u64) -> Result<()>) -> Result<Took> {
     let (mut all, mut own) = (Vec::new(), Vec::new());
     for index in calls {
+        refuse_to_go_on()?;
         let (start, worked) = (Instant::now(), processor_seconds());
         call(index)?;
         own.push(processor_seconds() - worked);

@@ -12,6 +12,7 @@ use pio_machine::{Bandwidth, Copy as Copies, Pieces};
 use pio_store::client::{Mode, Store, StoreFile, StripingHints};
 
 use super::{LARGE_BYTES, SMALL_APART, SMALL_BYTES, Took};
+use crate::benchmark::refuse_to_go_on;
 use crate::measured::processor_seconds;
 use crate::median::median;
 use crate::store;
@@ -260,6 +261,9 @@ struct Means {
 impl Means {
     fn add(&mut self, mut calls: Range<u64>, call: impl FnMut(u64) -> Result<()>) {
         let count = (calls.end - calls.start) as f64;
+        if let Err(error) = refuse_to_go_on() {
+            self.failed.get_or_insert(error);
+        }
         let (start, worked) = (Instant::now(), processor_seconds());
         if let Err(error) = calls.try_for_each(call) {
             self.failed.get_or_insert(error);

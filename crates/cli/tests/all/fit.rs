@@ -8,7 +8,7 @@ use crate::here::calibrated;
 use crate::support::{Place, Transcript};
 
 /// A machine whose costs are known.
-const TRUTH: &str = r#"
+pub(crate) const TRUTH: &str = r#"
 name = "truth"
 source = "made up"
 [nodes]

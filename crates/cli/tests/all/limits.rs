@@ -7,8 +7,11 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::fit::TRUTH;
+use crate::serve::Servers;
 use crate::support::{Place, Transcript};
 
+const SIGTERM: i32 = 15;
 const SIGXFSZ: u32 = 25;
 const PIOSCOPE: &str = env!("CARGO_BIN_EXE_pioscope");
 
@@ -117,7 +120,6 @@ fn a_working_folder_that_is_gone_is_no_obstacle_to_absolute_paths() {
 /// It once left up to 177 MB. SIGINT does the same, but is ignored where tests run in the background.
 #[test]
 fn an_interrupted_calibration_leaves_nothing() {
-    const SIGTERM: i32 = 15;
     let place = Place::with_own_cache();
     let folder = place.join("measured");
     fs::create_dir(&folder).unwrap();
@@ -125,15 +127,42 @@ fn an_interrupted_calibration_leaves_nothing() {
     command.args(["machines", "calibrate", "-o", "here.toml", "--folder", "measured"]);
     // No MPI, whose jobs take longer.
     command.current_dir(place.path()).env("PATH", place.path()).env("XDG_CACHE_HOME", place.cache());
+    end_when(&mut command, || names(&folder).iter().any(|scratch| !names(&folder.join(scratch)).is_empty()));
+    assert_eq!((names(&folder), names(place.path())), (vec![], vec!["measured".to_owned()]));
+}
+
+/// Its files on the servers once stayed: they are no files of this machine.
+#[test]
+fn an_interrupted_calibration_leaves_nothing_on_servers() {
+    let place = Place::with_own_cache();
+    fs::write(place.join("known.toml"), TRUTH).unwrap();
+    let _servers = Servers::start(&place.join("store"), &["--servers", "2"]);
+    let files = || place.pioscope(["store", "--store", "store/store.toml", "ls"]).succeeds().out;
+    // The first file, and those of many clients at once.
+    for name in ["", "-1"] {
+        let mut command = Command::new(PIOSCOPE);
+        command.args(["machines", "calibrate", "--store", "store/store.toml", "--like", "known.toml"]);
+        command.args(["-o", "servers.toml"]);
+        command.current_dir(place.path()).env("PATH", place.path()).env("XDG_CACHE_HOME", place.cache());
+        let is_there = |line: &str| {
+            line.contains(".pioscope-calibrate-")
+                && (name.is_empty() || line.split_whitespace().any(|word| word.ends_with(name)))
+        };
+        end_when(&mut command, || files().lines().any(is_there));
+        assert_eq!(files(), "", "{name}");
+        assert!(!place.join("servers.toml").exists());
+    }
+}
+
+/// Starts a calibration, and ends it by SIGTERM as soon as something is so.
+fn end_when(command: &mut Command, is_so: impl Fn() -> bool) {
     let mut calibration = command.spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(60);
-    let has_begun = || names(&folder).iter().any(|scratch| !names(&folder.join(scratch)).is_empty());
-    while !has_begun() {
+    while !is_so() {
         assert!(Instant::now() < until, "nothing is measured");
         thread::sleep(Duration::from_millis(10));
     }
     let kill = format!("kill -{SIGTERM} {}", calibration.id());
     assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     assert_eq!(calibration.wait().unwrap().signal(), Some(SIGTERM));
-    assert_eq!((names(&folder), names(place.path())), (vec![], vec!["measured".to_owned()]));
 }
