@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 
 from measured import page
-from tree import ROOT, run
-from truth import KERNELS, Lab, absolute, memory_at_hand, time_of, words
+from tree import ROOT, absolute, end_by_exception, run
+from truth import KERNELS, Lab, memory_at_hand, time_of, words
 
 # Programs as the benches have them, smaller, and their ranks.
 KERNEL = ["--compute", 1, "--steps", 6]
@@ -54,6 +54,7 @@ def main():
     parser.add_argument("--profile", default="release", help="the build that is tried (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
+    end_by_exception()
     arguments.runs = GRID_RUNS
     until = time.monotonic() + arguments.minutes * 60
     arguments.kept.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,8 @@ from pathlib import Path
 from bench_overlap import overlap
 from bench_record import calls
 from measured import page
-from tree import COLLAPSE, NOTHING_APPLIED, ROOT, environment, mpiexec, pioscope, run, serving
+from tree import (COLLAPSE, NOTHING_APPLIED, ROOT, end_by_exception, environment, finish, mpiexec,
+                  pioscope, run, serving)
 
 PIECES = [4_000, 16_000, 64_000, 256_000, 1_024_000]
 CPUS = os.cpu_count() or 1
@@ -43,6 +44,7 @@ def main():
     parser.add_argument("--openmpi", type=Path, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the pages of docs/measured")
     arguments = parser.parse_args()
+    end_by_exception()
     write = arguments.write
     with tempfile.TemporaryDirectory(prefix="pioscope-bench-", dir=arguments.folder) as folder:
         folder = Path(folder)
@@ -173,8 +175,9 @@ def ratio(theirs, ours):
 def measure(command, folder, extra=None):
     """The figures that one run of the pattern program prints, by direction; and bytes between ranks, and to and from servers,
     for each of its own."""
-    done = subprocess.run([str(word) for word in command], env=environment(command) | (extra or {}), cwd=folder, check=True,
-                          capture_output=True, text=True, timeout=600)
+    done = finish([str(word) for word in command], env=environment(command) | (extra or {}), cwd=folder, stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE, text=True, timeout=600)
+    done.check_returncode()
     if NOTHING_APPLIED in done.stderr:
         raise OSError(done.stderr)
     line = re.compile(r"^(\w+) (\w+) ranks=\d+ pieces=(\d+) MB=([\d.]+) min_s=[\d.]+ median_s=([\d.]+)", re.M)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench import CPUS, OPEN_MPI, compiled, measure, ratio
 from measured import mpi, page
-from tree import OWN, family, mpiexec, pioscope, run
+from tree import OWN, end_by_exception, family, mpiexec, pioscope, run
 
 STEPS = ["open", "view", "write", "again", "close"]
 # What a piece's size makes a difference to.
@@ -35,6 +35,7 @@ def main():
     parser.add_argument("--openmpi", type=Path, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
+    end_by_exception()
     first = os.environ["PATH"]
     found = libraries(arguments.openmpi, first)
     mpis = " and ".join(mpi(path) for _, path in found)

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from measured import page
-from tree import OWN, ROOT, bytes_sent, cluster, family, mpiexec, pioscope, run
+from tree import OWN, ROOT, absolute, bytes_sent, cluster, end_by_exception, family, mpiexec, pioscope, run
 
 BENCHMARK = ROOT / "papers/hong-2006/benchmark.c"
 SEGMENTS = [4000 << doubled for doubled in range(9)]
@@ -46,6 +46,7 @@ def main():
     parser.add_argument("--profile", default="release", help="the build that is tried (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
+    end_by_exception()
     if "PIOSCOPE_CLUSTER" in os.environ:
         return measure(arguments)
     arguments.kept.mkdir(parents=True, exist_ok=True)
@@ -59,10 +60,6 @@ def main():
     measured = [case for clients in arguments.clients for case in cases(arguments, clients) if case.is_measured()]
     with page("nodes", wanted=arguments.write):
         report(measured, arguments)
-
-
-def absolute(text):
-    return Path(text).resolve()
 
 
 def numbers(text):
@@ -161,10 +158,13 @@ def measure(arguments):
     for case in missing:
         if time.monotonic() > until:
             return print("time is up: the next run goes on from here")
-        kept = Path(tempfile.mkdtemp(dir=arguments.kept))
-        job.run([job.command, "record", "-o", kept / "run.pio", "--"], case.segments, case.executions, "slow/data")
-        (kept / "runs.json").write_text(json.dumps(job.in_turn(arguments.runs, case.segments, case.executions)))
-        kept.rename(case.folder)
+        # Complete, or not there.
+        with tempfile.TemporaryDirectory(dir=arguments.kept) as folder:
+            kept = Path(folder) / "runs"
+            kept.mkdir()
+            job.run([job.command, "record", "-o", kept / "run.pio", "--"], case.segments, case.executions, "slow/data")
+            (kept / "runs.json").write_text(json.dumps(job.in_turn(arguments.runs, case.segments, case.executions)))
+            kept.rename(case.folder)
         print(f"measured: {case.clients} clients, {case.segments} segments", flush=True)
 
 

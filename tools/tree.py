@@ -5,6 +5,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,9 @@ SHARING = "_rmaps_"
 
 # What the MPI-IO of each MPI is called.
 OWN = {"mpich": "romio", "openmpi": "ompio"}
+
+# Seconds that a command has to end when it is told to.
+ENDING = 10
 
 # What `pioscope apply` says of a program that opened no file by MPI-IO; its exit code is the program's own.
 NOTHING_APPLIED = "nothing was applied"
@@ -89,14 +93,50 @@ def mpiexec(ranks):
     return [launcher(), "-n", str(ranks)]
 
 
+def absolute(text):
+    """A path among a tool's arguments: commands run in other folders than the one it is given in."""
+    return Path(text).resolve()
+
+
+def end_by_exception():
+    """Has the signals by which jobs are ended raise SystemExit. By default they end Python on the spot: servers go on, folders stay,
+    and what was changed of the machine is not changed back."""
+    def end(number, _):
+        # The next one must not end the clearing up.
+        signal.signal(number, signal.SIG_IGN)
+        sys.exit(128 + number)
+
+    for number in signal.SIGTERM, signal.SIGHUP:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, end)
+
+
+class Failed(SystemExit):
+    """A command failed. What it says is shown, if nobody goes on without."""
+
+
 def run(words, **options):
     """Runs a command and gives what it printed; on failure shows that and stops."""
     words = [str(word) for word in words]
-    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    outcome = subprocess.run(words, env=environment(words), **kept, **options)
+    outcome = finish(words, env=environment(words), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
     if outcome.returncode != 0:
-        sys.exit(f"{' '.join(words)}\nfailed with exit code {outcome.returncode}\n{outcome.stdout}")
+        raise Failed(f"{' '.join(words)}\nfailed with exit code {outcome.returncode}\n{outcome.stdout}")
     return outcome.stdout
+
+
+def finish(words, timeout=None, **options):
+    """As subprocess.run. But if this is ended meanwhile, the command is told to end, and not killed: it has jobs to end, and folders
+    to remove."""
+    with subprocess.Popen(words, **options) as command:
+        try:
+            out, errors = command.communicate(timeout=timeout)
+        except BaseException:
+            command.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                command.wait(ENDING)
+            command.kill()
+            raise
+    return subprocess.CompletedProcess(words, command.returncode, out, errors)
 
 
 @contextlib.contextmanager

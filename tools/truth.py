@@ -24,7 +24,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from measured import mpi, page
-from tree import COLLAPSE, NOTHING_APPLIED, OWN, ROOT, cluster, environment, family, mpiexec, pioscope, run, serving
+from tree import (COLLAPSE, NOTHING_APPLIED, OWN, ROOT, Failed, absolute, cluster, end_by_exception, environment, family, mpiexec,
+                  pioscope, run, serving)
 
 # Where programs that are run as benchmarks have their common parts.
 BENCH = ROOT / "crates/mpiio/bench"
@@ -61,6 +62,7 @@ def main():
     parser.add_argument("--profile", default="release", help="the build that is tried (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
+    end_by_exception()
     if arguments.small:
         for name, value in SMALL.items():
             setattr(arguments, name, value)
@@ -125,10 +127,6 @@ def measure_on_cluster(place, ranks, arguments, until):
                    "--programs", ",".join(arguments.programs), "--runs", arguments.runs, "--kept", arguments.kept,
                    "--profile", arguments.profile]
         cluster(folder, options, command, profile=arguments.profile, check=True)
-
-
-def absolute(text):
-    return Path(text).resolve()
 
 
 def words(text):
@@ -283,7 +281,14 @@ class Lab:
         if not case.machine().exists():
             self.calibrate(case)
         version_of(self.kept, case.mpi).write_text(mpi())
-        traces = Path(tempfile.mkdtemp(dir=self.kept))
+        # Complete, or not there.
+        with tempfile.TemporaryDirectory(dir=self.kept) as folder:
+            traces = Path(folder) / "traces"
+            traces.mkdir()
+            self.record(case, traces)
+            traces.rename(case.folder)
+
+    def record(self, case, traces):
         self.job([self.pioscope(), "record", "-o", traces / "run.pio"], case)
         for number in range(self.runs):
             (traces / f"runs-{number}").mkdir()
@@ -293,7 +298,6 @@ class Lab:
                 self.job([self.pioscope(), "apply", "--strategy", strategy, "--machine", case.machine(), *store, "--record", path], case)
             if not self.store:
                 self.job([self.pioscope(), "record", "-o", traces / f"runs-{number}" / f"{OWN[case.mpi]}.pio"], case)
-        traces.rename(case.folder)
 
     def job(self, before, case, tries=2):
         """Of thousands of jobs an MPI's launcher fails to start one now and then (Open MPI's: "listener thread failed to start"). That
@@ -301,7 +305,7 @@ class Lab:
         data = Path(tempfile.mkdtemp(prefix="data-", dir=self.files))
         try:
             said = run([*before, "--", *mpiexec(case.ranks), *self.program(case, data)], cwd=self.folder)
-        except SystemExit as failed:
+        except Failed as failed:
             if tries == 1:
                 raise
             print(f"{failed}\nonce more: {case}", flush=True)
