@@ -21,8 +21,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from measured import page
-from tree import ROOT, absolute, end_by_exception, run
+from measured import circumstances, page
+from tree import ROOT, absolute, end_by_exception, family, run
 from truth import KERNELS, Lab, memory_at_hand, time_of, words
 
 # Programs as the benches have them, smaller, and their ranks.
@@ -61,7 +61,8 @@ def main():
     arguments.runs = GRID_RUNS
     until = time.monotonic() + arguments.minutes * 60
     arguments.kept.mkdir(parents=True, exist_ok=True)
-    cases = [Case(arguments.kept, place, *program) for place in arguments.places for program in PROGRAMS
+    own = family()
+    cases = [Case(arguments.kept, place, own, *program) for place in arguments.places for program in PROGRAMS
              if not arguments.only or program[0] in arguments.only]
     for place in arguments.places:
         missing = [case for case in cases if case.place == place and not case.file.exists()]
@@ -77,23 +78,23 @@ def main():
     found = [(case, json.loads(case.file.read_text())) for case in cases if case.file.exists()]
     if not found:
         sys.exit(f"{arguments.kept}: nothing of these programs was measured")
-    with page("advice", wanted=arguments.write):
+    with page("advice", wanted=arguments.write, kept=[cell.get("circumstances", {}) for _, cell in found]):
         report(found)
 
 
 class Case:
     """A program, and the file of its times."""
 
-    def __init__(self, kept, place, name, ranks, options):
-        self.kept, self.place, self.program, self.ranks, self.options = kept, place, name, ranks, options
+    def __init__(self, kept, place, mpi, name, ranks, options):
+        self.kept, self.place, self.mpi, self.program, self.ranks, self.options = kept, place, mpi, name, ranks, options
         size = "".join(f"-{word}".replace("--", "") for word in options)
-        self.file = kept / f"{place}-{name}-{ranks}{size}.json"
+        self.file = kept / f"{place}-{mpi}-{name}-{ranks}{size}.json"
 
     def __str__(self):
         return " ".join(str(word) for word in [self.program, *self.options])
 
     def machine(self):
-        return self.kept / f"{self.place}.toml"
+        return self.kept / f"{self.place}-{self.mpi}.toml"
 
 
 class Bench(Lab):
@@ -113,7 +114,8 @@ class Bench(Lab):
         for _ in range(FINAL_RUNS):
             for setting, runs in final.items():
                 runs.append(self.seconds(case, setting))
-        case.file.write_text(json.dumps({"advised": advised, "grid": grid, "final": final}, indent=1))
+        measured = {"circumstances": circumstances(), "advised": advised, "grid": grid, "final": final}
+        case.file.write_text(json.dumps(measured, indent=1))
 
     def program(self, case, data):
         name, options = case.program, case.options

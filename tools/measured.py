@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import datetime
 import io
+import json
 import os
 import platform
 import shlex
@@ -68,31 +69,48 @@ def main():
 
 
 @contextlib.contextmanager
-def page(name, command=None, wanted=True, mpis=None):
+def page(name, command=None, wanted=True, mpis=None, kept=None):
     """What is printed within also becomes the page, if that is wanted and nothing fails. Names the MPI on the PATH, if not those
-    that were measured."""
+    that were measured. Of measurements that were kept, `kept` has what `circumstances` was with each."""
     if not wanted:
         yield
         return
     printed = Both(sys.stdout)
     with contextlib.redirect_stdout(printed):
         yield
-    write(name, command or this_command(), printed.text(), mpis)
+    write(name, command or this_command(), printed.text(), circumstances(mpis) if kept is None else all_of(kept))
 
 
-def write(name, command, printed, mpis=None):
-    """Writes a page of what a command printed on this machine."""
-    today = datetime.date.today().isoformat()
+def write(name, command, printed, facts):
+    """Writes a page of what a command printed."""
     text = f"# {TITLES[name]}\n\nWritten by `{command}`; run it again to write this page anew.\n\n"
-    text += "".join(f"- {what}: {value}\n" for what, value in {**machine(mpis), "date": today}.items())
+    text += "".join(f"- {what}: {value}\n" for what, value in facts.items())
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{name}.md").write_text(f"{text}\n```text\n{printed.strip()}\n```\n")
 
 
-def machine(mpis=None):
-    """What a reader must know of the place of a measurement."""
+def circumstances(mpis=None):
+    """What a reader must know of a measurement that is made now."""
     return {"processor": f"{len(os.sched_getaffinity(0))} × {processor()}", "kernel": f"Linux {platform.release()}",
-            "MPI": mpis or mpi(), "commit": commit()}
+            "MPI": mpis or mpi(), "commit": commit(), "date": datetime.date.today().isoformat()}
+
+
+def keep_circumstances(folder):
+    """Beside what is measured into a folder."""
+    (folder / "circumstances.json").write_text(json.dumps(circumstances()))
+
+
+def kept_circumstances(folder):
+    """Those of what a folder has; nothing if they were not kept."""
+    file = folder / "circumstances.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def all_of(kept):
+    """The circumstances of several measurements, which may be of other builds and days than the report of them."""
+    now = circumstances()
+    facts = {what: " and ".join(sorted({one.get(what, "unknown") for one in kept})) for what in now}
+    return facts | {"reported": f"{now['date']}, commit {now['commit']}"}
 
 
 def processor():

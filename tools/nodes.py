@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measured import page
+from measured import keep_circumstances, kept_circumstances, page
 from tree import OWN, ROOT, absolute, bytes_sent, cluster, end_by_exception, family, mpiexec, pioscope, run
 
 BENCHMARK = ROOT / "papers/hong-2006/benchmark.c"
@@ -58,7 +58,9 @@ def main():
         if left > 0:
             start(arguments, clients, left)
     measured = [case for clients in arguments.clients for case in cases(arguments, clients) if case.is_measured()]
-    with page("nodes", wanted=arguments.write):
+    if not measured:
+        sys.exit(f"{arguments.kept}: nothing of these cases was measured")
+    with page("nodes", wanted=arguments.write, kept=[kept_circumstances(case.folder) for case in measured]):
         report(measured, arguments)
 
 
@@ -162,6 +164,7 @@ def measure(arguments):
         with tempfile.TemporaryDirectory(dir=arguments.kept) as folder:
             kept = Path(folder) / "runs"
             kept.mkdir()
+            keep_circumstances(kept)
             job.run([job.command, "record", "-o", kept / "run.pio", "--"], case.segments, case.executions, "slow/data")
             (kept / "runs.json").write_text(json.dumps(job.in_turn(arguments.runs, case.segments, case.executions)))
             kept.rename(case.folder)

@@ -23,7 +23,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from measured import mpi, page
+from measured import keep_circumstances, kept_circumstances, page
 from tree import (COLLAPSE, NOTHING_APPLIED, OWN, ROOT, Failed, absolute, cluster, end_by_exception, environment, family, mpiexec,
                   pioscope, run, serving)
 
@@ -84,8 +84,7 @@ def main():
         found = list(zip(measured, predicted))
     if not found:
         sys.exit(f"{arguments.kept}: nothing of these cases was measured")
-    mpis = " and ".join(version.read_text() for mpi in OWN if (version := version_of(arguments.kept, mpi)).exists())
-    with page(page_of(arguments.places), wanted=arguments.write, mpis=mpis or None):
+    with page(page_of(arguments.places), wanted=arguments.write, kept=[kept_circumstances(case.folder) for case in measured]):
         report(found)
 
 
@@ -139,11 +138,6 @@ def cases(arguments, place, mpi):
             yield Case(arguments.kept, place, mpi, program, ranks)
 
 
-def version_of(kept, mpi):
-    """The file that says which MPI of a family measured."""
-    return kept / f"{mpi}.version"
-
-
 class Case:
     """A program to be run, and the traces of its runs."""
 
@@ -177,7 +171,9 @@ class Case:
         for one in said["predictions"]:
             said_of_runs = [told([pioscope, "explain", traces / f"{one['strategy']}.pio"]) for traces in runs]
             interval = one["interval_80_percent"]
-            found[one["strategy"]] = {"predicted": one["io_time_s"], "interval": (interval["low_s"], interval["high_s"]),
+            # There is none where nothing says how wide it is.
+            found[one["strategy"]] = {"predicted": one["io_time_s"],
+                                      "interval": interval and (interval["low_s"], interval["high_s"]),
                                       "measured": [run["io_time_s"] for run in said_of_runs],
                                       "run": [run["run_time_s"] for run in said_of_runs]}
         return found
@@ -280,11 +276,11 @@ class Lab:
         self.kept.mkdir(parents=True, exist_ok=True)
         if not case.machine().exists():
             self.calibrate(case)
-        version_of(self.kept, case.mpi).write_text(mpi())
         # Complete, or not there.
         with tempfile.TemporaryDirectory(dir=self.kept) as folder:
             traces = Path(folder) / "traces"
             traces.mkdir()
+            keep_circumstances(traces)
             self.record(case, traces)
             traces.rename(case.folder)
 
@@ -406,13 +402,15 @@ def summary(predictions):
     errors = [error(one) for one in predictions]
     ordered = sorted(abs(each) for each in errors)
     worst = ordered[min(len(ordered) - 1, int(0.9 * len(ordered)))]
-    within = [low <= run <= high for one in predictions for low, high in [one["interval"]] for run in one["measured"]]
+    bounded = [(one["interval"], one["measured"]) for one in predictions if one["interval"]]
+    within = [low <= run <= high for (low, high), runs in bounded for run in runs]
     by_a_run = [error({"predicted": run, "measured": one["measured"][:index] + one["measured"][index + 1:]})
                 for one in predictions if len(one["measured"]) > 1 for index, run in enumerate(one["measured"])]
     spread = f"{statistics.median(map(abs, by_a_run)):.0%}" if by_a_run else "–"
-    width = statistics.median((high / low) ** 0.5 - 1 for one in predictions for low, high in [one["interval"]])
+    holds = f"{sum(within) / len(within):.0%}" if within else "–"
+    width = f"{statistics.median((high / low) ** 0.5 - 1 for (low, high), _ in bounded):.0%}" if bounded else "–"
     return (f"{len(errors)} | {statistics.median(ordered):.0%} | {worst:.0%} | {statistics.median(errors):+.0%}"
-            f" | {spread} | {sum(within) / len(within):.0%} | {width:.0%}")
+            f" | {spread} | {holds} | {width}")
 
 
 def time_of(value):
