@@ -13,7 +13,6 @@ use pio_machine::{
     Bandwidth, CallCost, Duration, IoNodePlacement, IoNodes, Link, Machine, Service, Spreads, Storage,
 };
 use pio_protocol::waiting::look_out;
-use pio_record::PassingFile;
 use pio_store::client::{Mode, Options, Store, StoreFile, StripingHints};
 use pio_store::transport::Transport;
 
@@ -109,9 +108,7 @@ fn before_the_end<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
             }
         }
     };
-    // Who ends this process waits for whoever makes something that is to go.
-    let (done, _) = PassingFile::made_by(|| Ok((wait(), None)))?;
-    done
+    pio_record::hold_back_the_end(wait)?
 }
 
 fn measure_files(machine: &mut Machine, spreads: &mut Spreads, description: &Path) -> Result<()> {
