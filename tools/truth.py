@@ -235,8 +235,11 @@ class Lab:
         self.folder = Path.cwd() if self.place in NODES else Path(
             self.open.enter_context(tempfile.TemporaryDirectory(prefix="pioscope-truth-", dir=base)))
         self.files = self.folder / "slow" if self.place in NODES else self.folder
-        self.kernels = self.folder / "kernels"
-        self.patterns = self.folder / "patterns"
+        # A file system in memory may be one that runs no programs, as in containers.
+        self.programs = self.folder if self.place in NODES else Path(
+            self.open.enter_context(tempfile.TemporaryDirectory(prefix="pioscope-truth-")))
+        self.kernels = self.programs / "kernels"
+        self.patterns = self.programs / "patterns"
         run(["mpicc", "-O2", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I", BENCH, "-o", self.kernels,
              ROOT / "apps/kernels/kernels.c"])
         run(["mpicc", "-O2", "-o", self.patterns, BENCH / "patterns.c"])
@@ -248,7 +251,7 @@ class Lab:
     @functools.cached_property
     def collapse(self):
         """Compiled when it is first wanted, as it takes longer."""
-        build = self.folder / "collapse-build"
+        build = self.programs / "collapse-build"
         run(["make", "-C", COLLAPSE.parents[1], "CC=mpicc", f"BUILD={build}"])
         return build / "collapse"
 
