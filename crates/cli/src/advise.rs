@@ -109,15 +109,17 @@ fn budget(text: &str) -> Result<Duration> {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let started = Instant::now();
-    let asked = find_machine(&arguments)?;
-    let machine = &asked.machine;
     let store = crate::apply::store_of_job(arguments.store.as_deref())?;
-    ensure!(
-        store.is_none() || search::takes_views(machine),
-        "--store: the machine {} does not describe servers as Pioscope's own (expected a description by `pioscope machines \
-         calibrate --store`)",
-        machine.name
-    );
+    let asked = find_machine(&arguments, store.as_deref())?;
+    let machine = &asked.machine;
+    if let Some(store) = store.as_deref().filter(|_| !search::takes_views(machine)) {
+        bail!(
+            "{}: the machine {} does not describe servers as Pioscope's own (expected a description by `pioscope machines \
+             calibrate --store`)",
+            store.display(),
+            machine.name
+        );
+    }
     let keep = keep_path(&arguments);
     keeping::check_place(&keep)?;
     match &arguments.trace {
@@ -160,11 +162,11 @@ fn from_elsewhere(command: Vec<OsString>) -> Vec<OsString> {
 
 /// The machine that was named. Where a program's files will be is not known before it runs: the working folder stands for it, or
 /// if that is not calibrated, a folder in its command line that is.
-fn find_machine(arguments: &Arguments) -> Result<Asked> {
+fn find_machine(arguments: &Arguments, store: Option<&Path>) -> Result<Asked> {
     if arguments.machine != here::NAME {
         return Asked::named(&arguments.machine);
     }
-    let place = match (&arguments.store, &arguments.trace) {
+    let place = match (store, &arguments.trace) {
         (Some(store), _) => Here::of_store(store)?,
         (None, Some(path)) => Here::of_trace(Some(&explain::open(path)?))?,
         (None, None) => {

@@ -105,7 +105,11 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         (None, Some(strategy)) => Advice { strategy, hints: arguments.hints.read()? },
         (None, None) => bail!("expected --strategy, or --advice"),
     };
-    let store = store_of_job(arguments.store.as_deref())?;
+    // The MPI library's own MPI-IO does not know the environment's.
+    let store = match Strategy::OWN.contains(&strategy) {
+        true => arguments.store.as_deref().map(find_store).transpose()?,
+        false => store_of_job(arguments.store.as_deref())?,
+    };
     // What ran by the knowledge of another machine says nothing of what is known here.
     let recorded = arguments.record.clone().filter(|_| arguments.machine.is_none());
     let run =

@@ -9,7 +9,6 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use pio_machine::{Machine, Storage};
 use pio_record::PassingFolder;
-use tempfile::TempDir;
 
 use crate::apply::{self, How};
 use crate::calibrate_job::Launch;
@@ -23,7 +22,7 @@ const RUNS: &str = include_str!("../c/runs.h");
 pub(crate) struct Compiled {
     pub path: PathBuf,
     /// Where it is if the folder that was asked for runs none.
-    _elsewhere: Option<TempDir>,
+    _elsewhere: Option<PassingFolder>,
 }
 
 /// Compiles the C program of this name with the user's own `mpicc`, into `folder`; or, if that is mounted with `noexec`, to where
@@ -36,7 +35,7 @@ pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) ->
         true => None,
         false => Some(folder_for_programs()?),
     };
-    let folder = elsewhere.as_ref().map_or(folder, TempDir::path);
+    let folder = elsewhere.as_ref().map_or(folder, PassingFolder::path);
     let (source, compiled) = (folder.join(name).with_extension("c"), folder.join(name));
     for (file, text) in [(&source, program), (&folder.join("runs.h"), RUNS)] {
         fs::write(file, text).with_context(|| format!("{}: cannot write", file.display()))?;
@@ -52,11 +51,11 @@ pub(crate) fn compile(mpicc: &Path, name: &str, program: &str, folder: &Path) ->
     Ok(Compiled { path: compiled, _elsewhere: elsewhere })
 }
 
-fn folder_for_programs() -> Result<TempDir> {
+fn folder_for_programs() -> Result<PassingFolder> {
     let places = mpi::user_cache().into_iter().chain([env::temp_dir()]);
     let place = places.filter(|place| pio_record::may_run(place)).find_map(|place| {
         fs::create_dir_all(&place).ok()?;
-        tempfile::tempdir_in(place).ok()
+        PassingFolder::within(&place, ".pioscope-calibrate-").ok()
     });
     place.context("no folder from which programs may run: set XDG_CACHE_HOME or TMPDIR to one")
 }

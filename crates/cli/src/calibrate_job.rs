@@ -151,19 +151,19 @@ pub(crate) fn measure(
     }
     costs.own.together.sort_by_key(|together| together.ranks);
     // What servers, or a file system, take for them is said already.
-    let (open, create, close) = match &machine.storage {
+    let (open, close) = match &machine.storage {
         // A close makes durable what was written.
-        Storage::Striped { open, create, close, .. } if store.is_some() => {
+        Storage::Striped { open, close, .. } if store.is_some() => {
             let sync = machine.calls.sync.as_ref().map_or(Duration::ZERO, |sync| sync.of(CLOSED_BYTES));
-            (*open, *create, close.saturating_add(sync))
+            (*open, close.saturating_add(sync))
         }
-        Storage::Shared(files) => (files.open, files.create, files.close),
-        _ => (Duration::ZERO, Duration::ZERO, Duration::ZERO),
+        Storage::Shared(files) => (files.open, files.close),
+        _ => (Duration::ZERO, Duration::ZERO),
     };
     let own = if store.is_none() { &mut costs.own.together[..] } else { &mut [] };
     for together in costs.pioscope.together.iter_mut().chain(own) {
-        // The probe makes its file, and opens it again.
-        together.first_open = together.first_open.saturating_sub(open.saturating_add(create));
+        // The probe makes its file then: in predictions, the first file that is made takes no longer.
+        together.first_open = together.first_open.saturating_sub(open);
         together.open = less_repeated(together.open, open);
         together.first_close = together.first_close.saturating_sub(close);
         together.close = less_repeated(together.close, close);

@@ -234,7 +234,8 @@ fn count(
                 && is_io(event)
                 && processes.contains(&event.process)
             {
-                if event.layer() == Layer::MpiIo && event.call.is_asynchronous() {
+                let returns_first = event.call.is_asynchronous() || event.call.begins_split();
+                if event.layer() == Layer::MpiIo && returns_first {
                     any_begun = true;
                     return;
                 }

@@ -41,8 +41,9 @@ pub(crate) struct SharedFiles {
 
 #[derive(Debug)]
 struct Lock {
-    node: u32,
-    /// From when on the node has it.
+    /// None if a node had it to read: that keeps none.
+    node: Option<u32>,
+    /// From when on the node has it, or may have it who comes next.
     from: Time,
     /// Ranks whose requests are to begin under it.
     users: Vec<u32>,
@@ -207,19 +208,18 @@ impl SharedFiles {
         let mut granted = now;
         for strip in self.strips(asked) {
             let key = (asked.file, strip);
-            let mut from = now;
-            if let Some(lock) = self.locks.get(&key) {
-                if lock.node == asked.node {
-                    from = now.max(lock.from);
-                } else {
-                    from = now.max(lock.busy_until) + callback;
-                    self.locks.remove(&key);
-                }
+            let node = Some(asked.node);
+            let (owner, from) = match self.locks.get(&key) {
+                None => (None, now),
+                Some(Lock { node: None, from, .. }) => (None, now.max(*from)),
+                Some(lock) if lock.node == node => (node, now.max(lock.from)),
+                Some(lock) => (None, now.max(lock.busy_until) + callback),
+            };
+            if owner.is_none() {
+                let next = node.filter(|_| asked.direction == Direction::Write);
+                self.locks.insert(key, Lock::new(next, from));
             }
-            if asked.direction == Direction::Write {
-                self.locks.entry(key).or_insert_with(|| Lock::new(asked.node, from));
-            }
-            if let Some(lock) = self.locks.get_mut(&key) {
+            if let Some(lock) = self.locks.get_mut(&key).filter(|lock| lock.node.is_some()) {
                 lock.users.push(rank);
             }
             granted = granted.max(from);
@@ -235,13 +235,13 @@ impl SharedFiles {
 }
 
 impl Lock {
-    fn new(node: u32, from: Time) -> Lock {
+    fn new(node: Option<u32>, from: Time) -> Lock {
         Lock { node, from, users: Vec::new(), busy_until: from, waiting: VecDeque::new() }
     }
 
     /// Whether a request of a node that wants it must wait until it is known when it is free, or behind others that do.
     fn keeps_waiting(&self, node: u32) -> bool {
-        !self.waiting.is_empty() || node != self.node && !self.users.is_empty()
+        !self.waiting.is_empty() || Some(node) != self.node && !self.users.is_empty()
     }
 }
 
@@ -409,6 +409,21 @@ mod tests {
             (5, write(0, 100, 0), 6),
         ];
         let found = ends(&costs, &asked.map(|(at, asked, _)| (at, asked)));
+        assert_eq!(found, asked.map(|(.., end)| end));
+    }
+
+    /// A writer that waited behind a reader began before what the reader waited for was done.
+    #[test]
+    fn who_writes_behind_a_reader_waits_for_what_that_waits_for() {
+        let locks = Some(ClientLocks { callback: ms(5), strip: Some(100) });
+        let asked = [
+            (0, write(0, 0, 0), 1),
+            (1, write(1, 0, 0), 6 + 1),
+            (2, read(2, 0, 0), 7 + 5 + 1),
+            (3, write(3, 0, 0), 12 + 1),
+            (20, read(2, 0, 0), 20 + 5 + 1),
+        ];
+        let found = ends(&Costs { locks, ..costs() }, &asked.map(|(at, asked, _)| (at, asked)));
         assert_eq!(found, asked.map(|(.., end)| end));
     }
 

@@ -197,8 +197,8 @@ fn check(store: &Store, path: &str, found: &mut Found) -> Result<()> {
                     "{path}: server {server} has nothing of it: what belongs there is lost, or was never written\n"
                 )
             }
-            // The file ends before the first byte that would be there.
-            Err(Failure::FolderLost) if !without.contains(server) => continue,
+            // The file ends before the first byte that would be there, if it is known where it ends.
+            Err(Failure::FolderLost) if stat.is_some() && !without.contains(server) => continue,
             Ok(part) => {
                 found.blocks += part.blocks;
                 found.damaged_blocks += part.damaged;

@@ -7,7 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use pio_protocol::FileId;
+use pio_protocol::{Failure, FileId};
 use pio_store::StoreError;
 use pio_store::auth::random;
 use pio_store::client::{Lock, Mode, Store, StoreFile, StripingHints};
@@ -78,6 +78,8 @@ pub(super) fn drop_name(store: &Store, name: &str, file: FileId) -> Result<(), S
     let path = target(name).map(|path| store.open(path, Mode::default(), StripingHints::default()));
     match path {
         Some(Ok(found)) if found.file().id == file => store.unlink(name),
+        // What is known of the copy was not lost: that is another file.
+        Some(Err(StoreError::Failed { failure: Failure::FolderLost, .. })) => store.remove(name),
         // Who cannot be asked may have it.
         Some(Err(error)) if !is_missing(&error) => Err(error),
         _ => store.remove(name),
