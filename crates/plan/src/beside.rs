@@ -1,14 +1,14 @@
 //! Writes of one handle that go on beside each other.
 //!
 //! MPI lets a program begin a write of all ranks together and, before it is complete, write other bytes on its own. Aggregators
-//! lock nothing, as between the first description and the last acknowledgement nobody else should be writing there; who sieves
-//! would write back what the file held before their data came, and who fills gaps what it held before the data of who writes
-//! alone.
+//! lock no gaps that they fill, as between the first description and the last acknowledgement nobody else should be writing there;
+//! who sieves would write back what the file held before their data came, and who fills gaps what it held before the data of who
+//! writes alone.
 //!
 //! So a rank describes its part of a collective write when its independent writes are complete: when all ranks have, nobody
 //! is sieving. What it writes on its own from then on, it writes piece by piece under a shared lock, and aggregators lock the
 //! windows in which they fill gaps. That can happen only where the collective operation is nonblocking, and it is so on all ranks
-//! or on none: blocking ones lock nothing.
+//! or on none: blocking ones lock no gaps.
 
 /// What else the program may be writing through the handle during an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,8 @@
 //! 2. knowing what all access together, every rank knows all domains: it sends each aggregator its data of the first two windows
 //!    (partners − 1 messages if there is one), and those of later windows as the aggregator grants them,
 //! 3. each aggregator, when its last window is written, acknowledges to its clients. Where there are gaps, all ranks end
-//!    [together](crate::ending).
+//!    [together](crate::ending). Else a rank that has nothing in a domain is perhaps through before that is written, and may be sieving around
+//!    it in its next operation: the aggregator then locks the windows that it writes.
 //!
 //! A read turns 2 around: an aggregator sends the data of a window, and uses its buffer again when its clients have
 //! released it. A first or second window needs no grant, and the last two no release: a rank's description of the
@@ -56,7 +57,7 @@ pub struct TwoPhase {
     direction: Direction,
     access: Access,
     domains: Domains,
-    /// Whether what is written without an exchange must be locked.
+    /// How to keep out ranks that are through, and may be sieving in their next operation.
     guard: Guard,
     /// Whether others may write into the gaps of a window.
     locks: bool,
@@ -108,9 +109,24 @@ struct Aggregator {
     is_next: bool,
     /// Those that have a collective buffer, in order; each has another one.
     open: VecDeque<Window>,
-    /// Whether a request to the file is outstanding: for the first window that is in `Filling` (write), or the last.
-    accessing: bool,
+    /// The request to the file that is outstanding: for the first window (write), or the last (read).
+    accessing: Option<Accessing>,
+    /// Who has or gets data in the domain, this rank among them, where they must hear that these are written.
+    clients: Vec<Rank>,
+    /// How to keep out ranks that may be sieving around what is written.
+    guard: Guard,
     done: bool,
+}
+
+/// A request to the file for a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accessing {
+    Locking,
+    /// Moves the data, perhaps under a lock that is to be given back.
+    Moving {
+        is_locked: bool,
+    },
+    Unlocking,
 }
 
 /// A window that has a collective buffer.
@@ -269,10 +285,24 @@ impl TwoPhase {
         if !self.descriptions.are_complete() {
             return;
         }
+        self.know_clients();
         self.aggregate(actions);
         self.finish_if_done(actions);
         for event in std::mem::take(&mut self.descriptions.early) {
             self.handle(event, actions);
+        }
+    }
+
+    /// Whom an aggregator acknowledges to, and whether others are through before it is, and may be sieving around its windows: a
+    /// sieve that read before a window was written, and writes back after, would undo it. Who waits for the acknowledgement cannot
+    /// be; where there are gaps, that is every rank.
+    fn know_clients(&mut self) {
+        let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return };
+        if self.direction == Direction::Write && !self.descriptions.are_sparse() {
+            let clients = self.descriptions.clients_of(&aggregator.domain.file);
+            aggregator.clients = clients.into_iter().map(|(client, _)| client).collect();
+            let all_wait = aggregator.clients.len() == self.group.ranks as usize;
+            aggregator.guard = if all_wait { Guard::Open } else { self.guard };
         }
     }
 
@@ -292,7 +322,7 @@ impl TwoPhase {
         }
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return };
         let through = aggregator.next > aggregator.domain.last_index() && aggregator.open.is_empty();
-        if through && !aggregator.accessing && !aggregator.done {
+        if through && aggregator.accessing.is_none() && !aggregator.done {
             aggregator.done = true;
             self.acknowledge(actions);
         }
@@ -318,24 +348,35 @@ impl TwoPhase {
         }
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return };
         let ready = aggregator.open.front().filter(|window| window.awaited.is_empty());
-        if let Some(window) = ready.filter(|_| !aggregator.accessing) {
-            let origin = aggregator.domain.window(window.index).start;
-            actions.push(Action::Io(write_request(&self.descriptions, window, origin, self.locks)));
-            aggregator.accessing = true;
+        if let Some(window) = ready.filter(|_| aggregator.accessing.is_none()) {
+            if aggregator.guard == Guard::Open {
+                return self.write_window(false, actions);
+            }
+            actions.push(Action::Io(aggregator.guard.lock(window.span.clone())));
+            aggregator.accessing = Some(Accessing::Locking);
         }
+    }
+
+    /// Writes the first window, which has all its data.
+    fn write_window(&mut self, is_locked: bool, actions: &mut Vec<Action>) {
+        let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return };
+        let Some(window) = aggregator.open.front() else { return };
+        let origin = aggregator.domain.window(window.index).start;
+        actions.push(Action::Io(write_request(&self.descriptions, window, origin, self.locks)));
+        aggregator.accessing = Some(Accessing::Moving { is_locked });
     }
 
     /// Reads the next window if there is a free buffer.
     fn aggregate_read(&mut self, actions: &mut Vec<Action>) {
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &self.phase else { return };
-        if aggregator.accessing || !self.open_window() {
+        if aggregator.accessing.is_some() || !self.open_window() {
             return;
         }
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else { return };
         let Some(window) = aggregator.open.back() else { return };
         let (slot, file) = (Slot::of(window.index), window.span.clone());
         let origin = aggregator.domain.window(window.index).start;
-        aggregator.accessing = true;
+        aggregator.accessing = Some(Accessing::Moving { is_locked: false });
         actions.push(Action::Io(Io::Window { direction: Direction::Read, slot, origin, file }));
     }
 
@@ -376,14 +417,30 @@ impl TwoPhase {
         true
     }
 
-    /// The request for a window ended: pass its data on (read), or give its buffer free (write).
+    /// A request for a window ended: go on with the next one for it, or pass its data on (read), or give its buffer free (write).
     fn accessed(&mut self, result: Result<u64, IoError>, actions: &mut Vec<Action>) {
         let Phase::Exchanging { aggregator: Some(aggregator), .. } = &mut self.phase else {
             panic!("no request was outstanding");
         };
-        assert!(aggregator.accessing, "no request was outstanding");
-        aggregator.accessing = false;
-        self.error = self.error.or(result.err());
+        match aggregator.accessing.take() {
+            None => panic!("no request was outstanding"),
+            Some(Accessing::Locking) => {
+                if result.is_err() {
+                    // Where nothing can be locked, nobody sieves.
+                    aggregator.guard = Guard::Open;
+                }
+                return self.write_window(result.is_ok(), actions);
+            }
+            Some(Accessing::Moving { is_locked }) => {
+                self.error = self.error.or(result.err());
+                if let Some(window) = aggregator.open.front().filter(|_| is_locked) {
+                    actions.push(Action::Io(Io::Unlock { file: window.span.clone() }));
+                    aggregator.accessing = Some(Accessing::Unlocking);
+                    return;
+                }
+            }
+            Some(Accessing::Unlocking) => {}
+        }
         match self.direction {
             Direction::Write => drop(aggregator.open.pop_front()),
             Direction::Read => self.pass_on(result, actions),
@@ -430,8 +487,7 @@ impl TwoPhase {
             (true, true) => actions.extend((0..self.group.ranks).map(Rank).filter(|to| *to != me).map(tell)),
             (true, false) => {}
             (false, _) => {
-                let clients = self.descriptions.clients_of(&aggregator.domain.file);
-                actions.extend(clients.into_iter().map(|(to, _)| to).filter(|to| *to != me).map(tell));
+                actions.extend(aggregator.clients.iter().copied().filter(|to| *to != me).map(tell));
             }
         }
     }
@@ -576,7 +632,8 @@ impl TwoPhase {
 impl Aggregator {
     fn of(domain: Domain) -> Aggregator {
         let open = VecDeque::with_capacity(Slot::COUNT);
-        Aggregator { domain, next: 0, is_next: false, open, accessing: false, done: false }
+        let (clients, guard) = (Vec::new(), Guard::Open);
+        Aggregator { domain, next: 0, is_next: false, open, accessing: None, clients, guard, done: false }
     }
 
     /// Whether the next window with data cannot have a buffer now.

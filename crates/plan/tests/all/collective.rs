@@ -142,12 +142,52 @@ fn a_block_distributed_array_costs_thakurs_messages() {
     assert_eq!(world.sent("data"), 8 * 3);
     assert_eq!(world.sent("acknowledge"), 8 * 3);
     assert_eq!(world.sent("grant") + world.sent("release"), 0);
+    // Of each slab, four ranks have data: the others may be sieving.
+    assert_eq!(world.locked, 8);
     // "a single write operation each": 512 KB.
     world.requests.sort_by_key(|(rank, _)| *rank);
     let slabs: Vec<_> = (0..8)
         .map(|rank| (Rank(rank), 24 + u64::from(rank) * 524_288..24 + u64::from(rank + 1) * 524_288))
         .collect();
     assert_eq!(world.requests, slabs);
+}
+
+/// A rank that was through early once sieved over what an aggregator was still to write for others.
+#[test]
+fn who_is_through_may_sieve_while_others_write() {
+    let describes = [None, Some(Describe::All), Some(Describe::Aggregators), Some(Describe::Leaders)];
+    for (ranks, describe) in [4, 9].into_iter().flat_map(|ranks| describes.map(|describe| (ranks, describe)))
+    {
+        // Two pieces of each rank, and as many domains as ranks: each has data in two of them. Rank 0 writes its own anew.
+        let together = interleaved(ranks, 4, 0, 0, &vec![2; ranks as usize]);
+        let mut hints = describing(hints(ranks as u32, 64, None), describe);
+        hints.ind_wr_buffer_size = Some(4096);
+        let mut alone = together.clone();
+        alone.iter_mut().skip(1).for_each(|access| access.positions = 0..0);
+        for seed in 0..300 {
+            let accesses = vec![together.clone(), alone.clone()];
+            let mut world =
+                World::of_operations(Strategy::TwoPhase, Direction::Write, accesses, Vec::new(), &hints);
+            world.alone_from = 1;
+            world.memory[1][0].iter_mut().for_each(|byte| *byte = !*byte);
+            let expected = expected_file(&world);
+            world.run(seed);
+            assert_eq!(world.file, expected, "{ranks} ranks, {describe:?}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_locked_where_every_rank_waits_for_each_aggregator() {
+    for aggregators in [1, 4] {
+        let accesses = interleaved(4, 4, 0, 24, &[100; 4]);
+        let hints = hints(aggregators, 256, None);
+        let mut world = World::new(Strategy::TwoPhase, Direction::Write, accesses, Vec::new(), &hints);
+        let expected = expected_file(&world);
+        world.run(1);
+        assert!(world.file == expected);
+        assert_eq!(world.locked, 0);
+    }
 }
 
 #[test]

@@ -210,7 +210,8 @@ impl<M: StateMachine + ?Sized> Driver<M> {
             self.choosing = Choosing::Since(Instant::now());
             self.tell(Event::Start);
         }
-        // From a lock until it is given back. Between them machines ask for nothing but requests and copies, so that this is one step.
+        // From a lock until it is given back. What a machine asks for between them is carried out before all else, and is nothing but
+        // requests and copies, so that this is one step.
         let mut modifying = None;
         loop {
             while let Some(action) = self.actions.pop_front() {
@@ -252,7 +253,11 @@ impl<M: StateMachine + ?Sized> Driver<M> {
                         if let Io::Unlock { .. } = &io {
                             drop(modifying.take());
                         }
+                        let others = self.actions.len();
                         self.tell(Event::IoDone { result });
+                        if modifying.is_some() {
+                            self.actions.rotate_left(others);
+                        }
                     }
                     Action::Finish { result } => {
                         return self.failure.map_or(result, Err).map(Ok);

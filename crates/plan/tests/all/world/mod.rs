@@ -25,6 +25,8 @@ pub(crate) struct World {
     /// Whether data go straight between a client's memory and the aggregator's buffer, as between ranks that share
     /// memory: a write's when they are sent, a read's when the client hears of them.
     in_place: bool,
+    /// From this operation on, each rank makes its own without the others.
+    pub alone_from: usize,
     /// Fails every request of this rank's aggregator.
     pub broken: Option<Rank>,
     /// Has no room for what this rank is to gather.
@@ -52,6 +54,8 @@ pub(crate) struct World {
     /// By operation and rank, messages but for data and what grants or acknowledges them.
     pub described: Vec<Vec<u32>>,
     pub requests: Vec<(Rank, Range<u64>)>,
+    /// How many locks were asked for.
+    pub locked: u32,
 }
 
 impl World {
@@ -104,6 +108,7 @@ impl World {
             direction,
             file,
             in_place: false,
+            alone_from: usize::MAX,
             broken: None,
             crowded: None,
             pending_room: Vec::new(),
@@ -121,6 +126,7 @@ impl World {
             sent: BTreeMap::new(),
             described: vec![vec![0; ranks]; accesses.len()],
             requests: Vec::new(),
+            locked: 0,
             accesses,
         };
         world.machines = (0..ranks as u32).map(|rank| world.machine(Rank(rank))).collect();
@@ -136,6 +142,9 @@ impl World {
         let group = Group { rank, ranks: self.ranks() };
         let access = self.access(rank).clone();
         let context = Context { told: self.told[rank.index()].clone(), ..self.context.clone() };
+        if self.at[rank.index()] >= self.alone_from {
+            return self.strategy.alone(rank, self.direction, access, &context);
+        }
         self.strategy.collective(group, self.direction, access, &context)
     }
 
@@ -367,6 +376,7 @@ impl World {
         match io {
             Io::Lock { file, shared } => {
                 self.locks.push((rank, file, shared));
+                self.locked += 1;
                 Ok(0)
             }
             Io::Unlock { file } => {
