@@ -42,6 +42,35 @@ static void opening(void) {
   FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_NO_SUCH_FILE);
 }
 
+/* A file is deleted by its name where it was opened, not by that name wherever the program is then. */
+static void deleting_from_another_folder(void) {
+  MPI_File file = MPI_FILE_NULL;
+  char before[1200], folder[1400], same[1500];
+  struct stat found;
+  if (stat(path, &found) != 0 || getcwd(before, sizeof before) == NULL) return;
+  snprintf(folder, sizeof folder, "%s/elsewhere", path);
+  snprintf(same, sizeof same, "%s/relative", folder);
+  fresh("relative");
+  if (rank == 0) {
+    CHECK(mkdir(folder, 0700) == 0);
+    fclose(fopen(same, "w"));
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(chdir(path) == 0);
+  OK(MPI_File_open(MPI_COMM_WORLD, "relative", MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                   MPI_INFO_NULL, &file));
+  CHECK(chdir(folder) == 0);
+  OK(MPI_File_close(&file));
+  CHECK(chdir(path) == 0);
+  CHECK(access("relative", F_OK) != 0 && access(same, F_OK) == 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    unlink(same);
+    rmdir(folder);
+  }
+  CHECK(chdir(before) == 0);
+}
+
 /* Every entry point in a mode that does not allow it. */
 static void modes(void) {
   const char *name = fresh("modes");
@@ -295,6 +324,7 @@ static void views(void) {
 int main(int count, char **arguments) {
   begin(&count, &arguments);
   opening();
+  deleting_from_another_folder();
   modes();
   arguments_of_one_rank();
   parts_of_etypes();

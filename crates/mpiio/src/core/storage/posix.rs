@@ -1,7 +1,9 @@
 //! A plain file: one descriptor a rank, whole requests.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::ops::Range;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
 
 use pio_plan::IoError;
 
@@ -15,6 +17,7 @@ pub(crate) struct PlainFile {
     fd: i32,
     /// False if the file could only be opened for writing.
     readable: bool,
+    /// From the root on: the program may change its folder before the file is closed.
     path: CString,
 }
 
@@ -33,22 +36,22 @@ impl Drop for PlainFile {
 impl PlainFile {
     /// Opens the file. The `first` rank creates it, if it is to be created: it alone can tell whether it is new.
     pub(crate) fn open(path: &CStr, mode: Mode, first: bool) -> Result<PlainFile, IoError> {
-        let path = path.to_owned();
         let create = match mode.creates(first) {
             Creates::No => 0,
             Creates::IfMissing => libc::O_CREAT,
             Creates::New => libc::O_CREAT | libc::O_EXCL,
         };
         let flags = create | libc::O_CLOEXEC;
+        let opened = |fd, readable| PlainFile { fd, readable, path: absolute(path) };
         if !mode.writes() {
-            return Ok(PlainFile { fd: open(&path, flags | libc::O_RDONLY)?, readable: true, path });
+            return Ok(opened(open(path, flags | libc::O_RDONLY)?, true));
         }
         // To fill gaps, one must read them first: even a file that is only written is opened for both if possible.
-        match open(&path, flags | libc::O_RDWR) {
+        match open(path, flags | libc::O_RDWR) {
             Err(error) if error.errno == libc::EACCES && !mode.reads() => {
-                Ok(PlainFile { fd: open(&path, flags | libc::O_WRONLY)?, readable: false, path })
+                Ok(opened(open(path, flags | libc::O_WRONLY)?, false))
             }
-            Ok(fd) => Ok(PlainFile { fd, readable: true, path }),
+            Ok(fd) => Ok(opened(fd, true)),
             Err(error) => Err(error),
         }
     }
@@ -65,10 +68,17 @@ impl PlainFile {
         check(unsafe { libc::close(fd) }.into()).map(drop)
     }
 
-    /// Removes the file.
+    /// Removes the file, which is open, unless another has its name by now.
     pub(crate) fn remove(&self) -> Result<(), IoError> {
-        // SAFETY: the path is a C string.
-        check(unsafe { libc::unlink(self.path.as_ptr()) }.into()).map(drop)
+        // SAFETY: all zeros is a valid stat.
+        let mut named: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: the path is a C string, and the kernel fills in no more than one stat.
+        check(unsafe { libc::stat(self.path.as_ptr(), &mut named) }.into())?;
+        let open = self.stat()?;
+        if (named.st_dev, named.st_ino) != (open.st_dev, open.st_ino) {
+            return Err(IoError { errno: libc::ENOENT });
+        }
+        remove(&self.path)
     }
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
@@ -204,6 +214,13 @@ pub(crate) fn remove(path: &CStr) -> Result<(), IoError> {
     check(unsafe { libc::unlink(path.as_ptr()) }.into()).map(drop)
 }
 
+/// The same file, wherever the program goes. As it is, if nobody can tell: the folder that the program is in may be gone.
+fn absolute(path: &CStr) -> CString {
+    let all = std::path::absolute(Path::new(OsStr::from_bytes(path.to_bytes())));
+    let all = all.ok().and_then(|all| CString::new(all.into_os_string().into_vec()).ok());
+    all.unwrap_or_else(|| path.to_owned())
+}
+
 fn open(path: &CStr, flags: i32) -> Result<i32, IoError> {
     loop {
         // SAFETY: the path is a C string. The mode is cut by the program's umask.
@@ -220,4 +237,33 @@ fn check(result: i64) -> Result<i64, IoError> {
         return Ok(result);
     }
     Err(IoError { errno: std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Read and write, and delete on close.
+    const MODE: Mode = Mode(4 + 32);
+
+    #[test]
+    fn a_file_is_removed_under_its_own_name_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, other) = (folder.path().join("file"), folder.path().join("other"));
+        let open = || {
+            let path = CString::new(file.as_os_str().as_bytes()).unwrap();
+            PlainFile::open(&path, MODE, true).unwrap()
+        };
+        std::fs::write(&file, "ours").unwrap();
+        open().remove().unwrap();
+        assert!(!file.exists());
+        assert_eq!(absolute(c"file").to_bytes()[0], b'/');
+
+        std::fs::write(&file, "ours").unwrap();
+        let opened = open();
+        std::fs::rename(&file, &other).unwrap();
+        std::fs::write(&file, "another's").unwrap();
+        assert_eq!(opened.remove(), Err(IoError { errno: libc::ENOENT }));
+        assert!(file.exists() && other.exists());
+    }
 }
