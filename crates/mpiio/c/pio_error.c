@@ -145,7 +145,10 @@ void pio_abort(MPI_Comm comm, int code) {
 }
 
 int pio_raise(struct pio_file *file, const char *function, int code) {
-  MPI_Errhandler handle = file != NULL ? file->errhandler : pio_inherited_errhandler();
+  return pio_tell(file != NULL ? file->errhandler : pio_inherited_errhandler(), file, function, code);
+}
+
+int pio_tell(MPI_Errhandler handle, struct pio_file *file, const char *function, int code) {
   MPI_File argument = file != NULL ? (MPI_File)(void *)file : pio.file_null;
   MPI_File_errhandler_function *user = NULL;
   struct pio_errhandler *known;

@@ -114,6 +114,7 @@ int pio_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_
   pio_refer(file->errhandler, 1);
   if (pio_keep(file) != MPI_SUCCESS) {
     pio_core->close(file->core);
+    pio_core->free(file->core);
     free(file);
     return MPI_ERR_NO_MEM;
   }
@@ -130,9 +131,14 @@ int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info,
 
 int MPI_File_close(MPI_File *fh) {
   PIO_OWN_OR_FORWARD(MPI_File_close, *fh, fh);
-  int status = pio_core->close(file->core);
-  int code = pio_raise(file, "MPI_File_close", pio_code(status));
+  int code = pio_code(pio_core->close(file->core));
+  /* The error handler may ask the file what it was. It is not told of what cannot be said any more. */
+  MPI_Errhandler told = file->errhandler;
+  file->errhandler = pio.errors_return;
+  code = pio_tell(told, file, "MPI_File_close", code);
   pio_forget_file(file);
+  pio_core->free(file->core);
+  pio_refer(told, -1);
   pio_type_release(&file->etype);
   pio_type_release(&file->filetype);
   pio_refer(file->errhandler, -1);

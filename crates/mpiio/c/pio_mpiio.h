@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIO_VERSION 5
+#define PIO_VERSION 6
 
 /* What went wrong: each has its MPI error class. */
 enum pio_status {
@@ -118,7 +118,9 @@ struct pio_core {
   int (*open)(const pio_communicator *communicator, pio_cache **cache, const char *path, int mode,
               const struct pio_hint *hints, uint64_t hint_count, pio_core_file **file,
               const pio_communicator **own);
+  /* Collective. The file can still be asked what it was, until it is freed. */
   int (*close)(pio_core_file *file);
+  void (*free)(pio_core_file *file);
   int (*remove)(const char *path);
   /* The communicator is about to go. */
   void (*forget)(pio_cache *cache, int communicate);

@@ -106,6 +106,8 @@ PIO_HIDDEN int pio_netcdf_empties(int amode);
 PIO_HIDDEN int pio_code(int status);
 /* calls the error handler of `file`, or of MPI_FILE_NULL, and gives the code to return; */
 PIO_HIDDEN int pio_raise(struct pio_file *file, const char *function, int code);
+/* calls this one, which is told of `file`; */
+PIO_HIDDEN int pio_tell(MPI_Errhandler handle, struct pio_file *file, const char *function, int code);
 /* keeps in mind that an error handler calls a subroutine of Fortran; */
 PIO_HIDDEN void pio_errhandler_is_fortran(MPI_Errhandler handle, MPI_File_errhandler_function *function);
 /* adds to the references of an error handler of the program, and frees it with the last; */

@@ -26,7 +26,7 @@ use crate::core::storage::backend;
 use crate::core::storage::mode::Mode;
 
 /// `PIO_VERSION`.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 const KEY_BYTES: usize = 32;
 const VALUE_BYTES: usize = 256;
@@ -61,7 +61,8 @@ struct CoreTable {
         *mut *mut File,
         *mut *const c_void,
     ) -> c_int,
-    close: unsafe extern "C" fn(*mut File) -> c_int,
+    close: unsafe extern "C" fn(*const File) -> c_int,
+    free: unsafe extern "C" fn(*mut File),
     remove: unsafe extern "C" fn(*const c_char) -> c_int,
     forget: unsafe extern "C" fn(*const ChannelPool, c_int),
     type_create: unsafe extern "C" fn(*const u8, u64) -> *mut Datatype,
@@ -93,6 +94,7 @@ struct CoreTable {
 static CORE: CoreTable = CoreTable {
     open,
     close,
+    free,
     remove,
     forget,
     type_create,
@@ -203,9 +205,17 @@ unsafe extern "C" fn open(
     })
 }
 
-unsafe extern "C" fn close(file: *mut File) -> c_int {
-    // SAFETY: from `open`, and not used again.
-    guarded(|| unsafe { Box::from_raw(file) }.close())
+unsafe extern "C" fn close(file: *const File) -> c_int {
+    // SAFETY: from `open`.
+    guarded(|| unsafe { (*file).close() })
+}
+
+unsafe extern "C" fn free(file: *mut File) {
+    guarded(|| {
+        // SAFETY: from `open`, and not used again.
+        drop(unsafe { Box::from_raw(file) });
+        Ok(())
+    });
 }
 
 unsafe extern "C" fn remove(path: *const c_char) -> c_int {

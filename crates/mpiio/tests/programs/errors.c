@@ -71,6 +71,51 @@ static void deleting_from_another_folder(void) {
   CHECK(chdir(before) == 0);
 }
 
+static int told;
+
+/* What a file was can be asked until its handle is gone. */
+static void asks(MPI_File *file, int *code, ...) {
+  MPI_Info info = MPI_INFO_NULL;
+  MPI_Group group = MPI_GROUP_NULL;
+  MPI_Offset size = 0;
+  int mode = 0, members = 0;
+  CHECK(++told == 1 && class_of(*code) == MPI_ERR_NO_SUCH_FILE);
+  OK(MPI_File_get_info(*file, &info));
+  OK(MPI_File_get_amode(*file, &mode));
+  OK(MPI_File_get_group(*file, &group));
+  MPI_Group_size(group, &members);
+  CHECK(mode == (MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE) && members == ranks);
+  /* Its bytes are gone: that is an error, of which the handler is not told anew. */
+  CHECK(MPI_File_get_size(*file, &size) != MPI_SUCCESS);
+  CHECK(MPI_File_write_at_all(*file, 0, &mode, 1, MPI_INT, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+  MPI_Info_free(&info);
+  MPI_Group_free(&group);
+}
+
+/* Closing fails on the rank that was to delete the file. */
+static void failing_to_close(void) {
+  const char *name = fresh("vanished");
+  MPI_Errhandler handler;
+  MPI_Comm comm;
+  MPI_File file;
+  struct stat found;
+  if (stat(path, &found) != 0) return;
+  for (int gone = 0; gone < 2; gone++) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    OK(MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    OK(MPI_File_create_errhandler(asks, &handler));
+    OK(MPI_File_set_errhandler(file, handler));
+    OK(MPI_Errhandler_free(&handler));
+    if (gone) MPI_Comm_free(&comm);
+    if (rank == 0) CHECK(unlink(name) == 0);
+    told = 0;
+    int code = MPI_File_close(&file);
+    CHECK(rank == 0 ? class_of(code) == MPI_ERR_NO_SUCH_FILE && told == 1 : code == MPI_SUCCESS && told == 0);
+    CHECK(file == MPI_FILE_NULL);
+    if (!gone) MPI_Comm_free(&comm);
+  }
+}
+
 /* Every entry point in a mode that does not allow it. */
 static void modes(void) {
   const char *name = fresh("modes");
@@ -325,6 +370,7 @@ int main(int count, char **arguments) {
   begin(&count, &arguments);
   opening();
   deleting_from_another_folder();
+  failing_to_close();
   modes();
   arguments_of_one_rank();
   parts_of_etypes();

@@ -32,7 +32,17 @@ use crate::core::storage::sidecar::Sidecar;
 pub(crate) struct File {
     pool: Arc<ChannelPool>,
     communicator: *const std::ffi::c_void,
+    /// Of a closed file: its channel, if nobody else can have that.
+    left: Mutex<Option<Channel>>,
     inner: Arc<Inner>,
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if let Some(channel) = self.left.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            channel.communicator.release(true);
+        }
+    }
 }
 
 /// Where a view is to begin.
@@ -98,19 +108,20 @@ impl File {
             state: Mutex::new(state),
             alone: Mutex::new(WorkingMemory::private()),
         };
-        Ok(File { pool: pool.clone(), communicator, inner: Arc::new(inner) })
+        let (pool, left, inner) = (pool.clone(), Mutex::new(None), Arc::new(inner));
+        Ok(File { pool, communicator, left, inner })
     }
 
     /// Closes the file. Collective: what any rank wrote before is in the file when any rank is through, and a rank that
-    /// is through may delete it.
-    pub(crate) fn close(self) -> Result<(), Status> {
+    /// is through may delete it. It can still be asked what it was: an error handler that is told of a failure has its handle.
+    pub(crate) fn close(&self) -> Result<(), Status> {
         self.inner.drain();
-        let Inner { mode, rank, storage, collective, sidecar, site, state, .. } =
-            Arc::into_inner(self.inner).ok_or(Status::Internal)?;
-        let mut channel = collective.into_resource().ok_or(Status::Internal)?;
-        let State { hints, shape, remembered, .. } =
-            state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        channel.memory.keep(&site, &hints, shape, remembered);
+        let Inner { mode, rank, storage, collective, sidecar, site, .. } = &*self.inner;
+        let (mode, rank) = (*mode, *rank);
+        let mut channel = collective.give_up().ok_or(Status::Internal)?;
+        let state = self.lock();
+        channel.memory.keep(site, &state.hints, state.shape, state.remembered);
+        drop(state);
         let mut result = Ok(());
         if mode.deletes_on_close() && rank == 0 {
             // When all others have closed it.
@@ -122,12 +133,12 @@ impl File {
         result = result.and(storage.close().map_err(Status::from));
         result = channel.communicator.barrier().and(result);
         // Nobody needs it any more.
-        sidecar.into_inner().unwrap_or_else(PoisonError::into_inner).remove(rank == 0);
+        sidecar.lock().unwrap_or_else(PoisonError::into_inner).remove(rank == 0);
         if mode.deletes_on_close() && rank > 0 {
             // Else this rank might open the file anew before rank 0 has deleted it.
             result = channel.communicator.barrier().and(result);
         }
-        self.pool.put_back(channel);
+        *self.left.lock().unwrap_or_else(PoisonError::into_inner) = self.pool.offer(channel);
         result
     }
 

@@ -83,14 +83,22 @@ impl ChannelPool {
     }
 
     /// A file gives its channel back. Collective if the program's communicator is gone.
-    pub(crate) fn put_back(&self, mut channel: Channel) {
+    pub(crate) fn put_back(&self, channel: Channel) {
+        if let Some(left) = self.offer(channel) {
+            left.communicator.release(true);
+        }
+    }
+
+    /// The same of a file that may still be asked for its group. It keeps the channel, to release it at last, if the program's
+    /// communicator is gone: nobody else wants it.
+    pub(crate) fn offer(&self, mut channel: Channel) -> Option<Channel> {
         channel.tell_tally();
         let mut state = self.lock();
-        if state.control.is_some() {
-            state.free.push(channel);
-        } else {
-            channel.communicator.release(true);
+        if state.control.is_none() {
+            return Some(channel);
         }
+        state.free.push(channel);
+        None
     }
 
     /// The program's communicator goes. Collective, if `communicate`.

@@ -143,9 +143,11 @@ impl<R: Send + 'static> Queue<R> {
         }
     }
 
-    /// The resource, after the last operation.
-    pub(crate) fn into_resource(self) -> Option<R> {
-        self.acquire().ok().and_then(|mut acquired| acquired.resource.take())
+    /// The resource, after the last operation: what wants it from then on fails.
+    pub(crate) fn give_up(&self) -> Option<R> {
+        let resource = self.acquire().ok()?.resource.take();
+        lock(&self.line).lost = true;
+        resource
     }
 }
 

@@ -72,8 +72,8 @@ impl Storage {
         }
     }
 
-    /// Closes the file.
-    pub(crate) fn close(self) -> Result<(), IoError> {
+    /// Closes the file. What is asked of it from then on is an error.
+    pub(crate) fn close(&self) -> Result<(), IoError> {
         match self {
             Storage::Plain(file) => file.close(),
             Storage::Remote(_) => Ok(()),

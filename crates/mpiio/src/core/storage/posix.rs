@@ -4,6 +4,8 @@ use std::ffi::{CStr, CString, OsStr};
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+use std::sync::atomic::AtomicI32;
+use std::sync::atomic::Ordering::Relaxed;
 
 use pio_plan::IoError;
 
@@ -14,7 +16,8 @@ use crate::core::storage::mode::{Creates, Mode};
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct PlainFile {
-    fd: i32,
+    /// [`CLOSED`] at the end.
+    fd: AtomicI32,
     /// False if the file could only be opened for writing.
     readable: bool,
     /// From the root on: the program may change its folder before the file is closed.
@@ -26,10 +29,8 @@ const CLOSED: i32 = -1;
 
 impl Drop for PlainFile {
     fn drop(&mut self) {
-        if self.fd != CLOSED {
-            // SAFETY: the descriptor is ours and not used again.
-            unsafe { libc::close(self.fd) };
-        }
+        // Nobody is left to be told.
+        let _ = self.close();
     }
 }
 
@@ -42,7 +43,7 @@ impl PlainFile {
             Creates::New => libc::O_CREAT | libc::O_EXCL,
         };
         let flags = create | libc::O_CLOEXEC;
-        let opened = |fd, readable| PlainFile { fd, readable, path: absolute(path) };
+        let opened = |fd: i32, readable| PlainFile { fd: fd.into(), readable, path: absolute(path) };
         if !mode.writes() {
             return Ok(opened(open(path, flags | libc::O_RDONLY)?, true));
         }
@@ -61,11 +62,17 @@ impl PlainFile {
         self.readable
     }
 
-    /// Closes the descriptor.
-    pub(crate) fn close(mut self) -> Result<(), IoError> {
-        let fd = std::mem::replace(&mut self.fd, CLOSED);
-        // SAFETY: the descriptor is ours and not used again.
-        check(unsafe { libc::close(fd) }.into()).map(drop)
+    /// Closes the descriptor. What is asked of the file from then on is an error.
+    pub(crate) fn close(&self) -> Result<(), IoError> {
+        match self.fd.swap(CLOSED, Relaxed) {
+            CLOSED => Ok(()),
+            // SAFETY: the descriptor is ours and not used again.
+            fd => check(unsafe { libc::close(fd) }.into()).map(drop),
+        }
+    }
+
+    fn fd(&self) -> i32 {
+        self.fd.load(Relaxed)
     }
 
     /// Removes the file, which is open, unless another has its name by now.
@@ -103,8 +110,9 @@ impl PlainFile {
 
     fn read_once(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, IoError> {
         // SAFETY: the buffer is ours and so long.
-        let moved =
-            unsafe { libc::pread(self.fd, buffer.as_mut_ptr().cast(), buffer.len(), offset as libc::off_t) };
+        let moved = unsafe {
+            libc::pread(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), offset as libc::off_t)
+        };
         check(moved as i64).map(|moved| moved as usize)
     }
 
@@ -131,7 +139,7 @@ impl PlainFile {
     fn write_once(&self, offset: u64, buffer: &[u8]) -> Result<usize, IoError> {
         // SAFETY: the buffer is ours and so long.
         let moved =
-            unsafe { libc::pwrite(self.fd, buffer.as_ptr().cast(), buffer.len(), offset as libc::off_t) };
+            unsafe { libc::pwrite(self.fd(), buffer.as_ptr().cast(), buffer.len(), offset as libc::off_t) };
         check(moved as i64).map(|moved| moved as usize)
     }
 
@@ -155,7 +163,7 @@ impl PlainFile {
         lock.l_len = (file.end - file.start) as libc::off_t;
         loop {
             // SAFETY: the descriptor is ours and the lock is on the stack.
-            match check(unsafe { libc::fcntl(self.fd, libc::F_OFD_SETLKW, &lock) }.into()) {
+            match check(unsafe { libc::fcntl(self.fd(), libc::F_OFD_SETLKW, &lock) }.into()) {
                 Err(error) if error.errno == libc::EINTR => {}
                 result => return result.map(drop),
             }
@@ -175,14 +183,14 @@ impl PlainFile {
     fn stat(&self) -> Result<libc::stat, IoError> {
         // SAFETY: all zeros is a valid stat, and the kernel fills in no more than one.
         let mut stat: libc::stat = unsafe { std::mem::zeroed() };
-        check(unsafe { libc::fstat(self.fd, &mut stat) }.into())?;
+        check(unsafe { libc::fstat(self.fd(), &mut stat) }.into())?;
         Ok(stat)
     }
 
     /// Cuts or extends the file.
     pub(crate) fn set_size(&self, size: u64) -> Result<(), IoError> {
         // SAFETY: numbers only.
-        check(unsafe { libc::ftruncate(self.fd, size as libc::off_t) }.into()).map(drop)
+        check(unsafe { libc::ftruncate(self.fd(), size as libc::off_t) }.into()).map(drop)
     }
 
     /// Makes sure that there is room for so many bytes; the file is at least so long then.
@@ -191,7 +199,7 @@ impl PlainFile {
             return Ok(());
         }
         // SAFETY: numbers only. It returns the error number.
-        signals::uninterrupted(|| match unsafe { libc::posix_fallocate(self.fd, 0, size as libc::off_t) } {
+        signals::uninterrupted(|| match unsafe { libc::posix_fallocate(self.fd(), 0, size as libc::off_t) } {
             0 => Ok(()),
             errno => Err(IoError { errno }),
         })
@@ -200,7 +208,7 @@ impl PlainFile {
     /// Makes the data durable.
     pub(crate) fn sync(&self) -> Result<(), IoError> {
         // SAFETY: numbers only.
-        match check(unsafe { libc::fsync(self.fd) }.into()) {
+        match check(unsafe { libc::fsync(self.fd()) }.into()) {
             // Pipes and devices need no syncing.
             Err(error) if error.errno == libc::EINVAL => Ok(()),
             result => result.map(drop),
