@@ -116,6 +116,33 @@ static void failing_to_close(void) {
   }
 }
 
+static int by_default;
+
+static void counts(MPI_File *file, int *code, ...) {
+  CHECK(*file == MPI_FILE_NULL && class_of(*code) == MPI_ERR_NO_SUCH_FILE);
+  by_default++;
+}
+
+/* A library sets the default handler aside for a while, and puts it back. */
+static void keeping_the_default_handler(void) {
+  const char *name = fresh("default");
+  MPI_Errhandler handler, kept;
+  MPI_File file;
+  OK(MPI_File_create_errhandler(counts, &handler));
+  OK(MPI_File_set_errhandler(MPI_FILE_NULL, handler));
+  OK(MPI_Errhandler_free(&handler));
+  for (int time = 0; time < 3; time++) {
+    OK(MPI_File_get_errhandler(MPI_FILE_NULL, &kept));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+    FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_NO_SUCH_FILE);
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, kept));
+    OK(MPI_Errhandler_free(&kept));
+    FAILS(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file), MPI_ERR_NO_SUCH_FILE);
+    CHECK(by_default == time + 1);
+  }
+  OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+}
+
 /* Every entry point in a mode that does not allow it. */
 static void modes(void) {
   const char *name = fresh("modes");
@@ -371,6 +398,7 @@ int main(int count, char **arguments) {
   opening();
   deleting_from_another_folder();
   failing_to_close();
+  keeping_the_default_handler();
   modes();
   arguments_of_one_rank();
   parts_of_etypes();
