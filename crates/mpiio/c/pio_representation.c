@@ -178,6 +178,15 @@ int pio_buffer_begin(const struct pio_file *file, int how, const void *address, 
   return status;
 }
 
+int pio_buffer_keep(struct pio_buffer *buffer) {
+  MPI_Datatype kept;
+  if (buffer->copy == NULL) return PIO_SUCCESS;
+  if (pio_type_kept(buffer->type, &kept) != MPI_SUCCESS) return PIO_TYPE;
+  buffer->type = kept;
+  buffer->keeps_type = 1;
+  return PIO_SUCCESS;
+}
+
 uint64_t pio_buffer_end(struct pio_buffer *buffer, int how, uint64_t moved) {
   uint64_t element, part;
   MPI_Count native = 0;
@@ -194,8 +203,9 @@ uint64_t pio_buffer_end(struct pio_buffer *buffer, int how, uint64_t moved) {
   }
   free(buffer->copy);
   buffer->copy = NULL;
-  if (error != MPI_SUCCESS || element == 0) return 0;
   pio.Type_size_x(buffer->type, &native);
+  if (buffer->keeps_type) pio_type_release(&buffer->type);
+  if (error != MPI_SUCCESS || element == 0) return 0;
   part = moved % element;
   return moved / element * (uint64_t)native + (uint64_t)((double)part / (double)element * (double)native);
 }

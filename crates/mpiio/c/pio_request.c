@@ -54,8 +54,10 @@ int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const
   operation->how = how;
   operation->references = request != NULL ? 2 : 1;
   status = pio_buffer_begin(file, how, buffer, count, type, &operation->buffer);
+  if (status == PIO_SUCCESS) status = pio_buffer_keep(&operation->buffer);
   if (request != NULL) {
     if (pio.Grequest_start(pio_query, pio_free, pio_cancel, operation, request) != MPI_SUCCESS) {
+      pio_buffer_end(&operation->buffer, how, 0);
       free(operation);
       return PIO_INTERNAL;
     }

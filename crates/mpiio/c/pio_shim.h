@@ -61,6 +61,8 @@ struct pio_buffer {
   void *address;
   MPI_Count count;
   MPI_Datatype type;
+  /* Whether that is a duplicate of ours: the program may free its own while the operation goes on. */
+  int keeps_type;
 };
 
 PIO_HIDDEN extern const struct pio_core *pio_core;
@@ -133,6 +135,8 @@ PIO_HIDDEN const struct pio_representation *pio_representation_of(const char *na
 /* Memory for an operation; a pio_status. */
 PIO_HIDDEN int pio_buffer_begin(const struct pio_file *file, int how, const void *address, MPI_Count count,
                                 MPI_Datatype type, struct pio_buffer *buffer);
+/* For one that goes on by itself, so that the program may free the datatype; a pio_status. */
+PIO_HIDDEN int pio_buffer_keep(struct pio_buffer *buffer);
 /* After the operation moved so many bytes of the file: bytes of memory that these are. */
 PIO_HIDDEN uint64_t pio_buffer_end(struct pio_buffer *buffer, int how, uint64_t moved);
 

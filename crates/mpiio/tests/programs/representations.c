@@ -111,6 +111,36 @@ static void derived(void) {
   MPI_Type_free(&column);
 }
 
+/* A datatype may be freed while operations with it go on; another may then have its handle. */
+static void freed_types(void) {
+  MPI_File file = created("freed");
+  MPI_Datatype type, other;
+  MPI_Request request;
+  MPI_Status status;
+  int data[8], back[8] = {0};
+  for (int i = 0; i < 8; i++) data[i] = 100 * rank + i;
+  OK(MPI_File_set_view(file, 16 * rank, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL));
+  for (int way = 0; way < 4; way++) {
+    MPI_Type_vector(4, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    if (way == 0) OK(MPI_File_iwrite_at_all(file, 0, data, 1, type, &request));
+    if (way == 1) OK(MPI_File_iread_at_all(file, 0, back, 1, type, &request));
+    if (way == 2) OK(MPI_File_iread_at(file, 0, back, 1, type, &request));
+    if (way == 3) OK(MPI_File_read_at_all_begin(file, 0, back, 1, type));
+    MPI_Type_free(&type);
+    MPI_Type_contiguous(3, MPI_SHORT, &other);
+    MPI_Type_commit(&other);
+    if (way < 3) OK(MPI_Wait(&request, &status));
+    if (way == 3) OK(MPI_File_read_at_all_end(file, back, &status));
+    MPI_Type_free(&other);
+    CHECK(count_of(&status, MPI_INT) == 4);
+    for (int i = 0; i < 8 && way > 0; i++) CHECK(back[i] == (i % 2 == 0 ? data[i] : 0));
+    memset(back, 0, sizeof back);
+    if (way == 0) settle(file);
+  }
+  OK(MPI_File_close(&file));
+}
+
 /* A representation of the program's: ints with one byte more, the first, which says so. */
 static int conversions;
 
@@ -208,6 +238,7 @@ int main(int count, char **arguments) {
   names();
   external32();
   derived();
+  freed_types();
   own_representation();
 #if MPI_VERSION >= 4
   own_representation_with_large_counts();
