@@ -16,7 +16,7 @@ static int pio_transfer(struct pio_file *file, const char *function, int how, MP
   int status = pio_buffer_begin(file, how, buffer, count, type, &memory);
   *moved = 0;
   status = pio_core->transfer(file->core, how, offset, &memory.memory, status, moved);
-  *moved = pio_buffer_end(&memory, how, *moved);
+  status = pio_buffer_end(&memory, how, status, moved);
   return pio_raise(file, function, pio_code(status));
 }
 

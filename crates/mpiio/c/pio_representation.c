@@ -187,25 +187,33 @@ int pio_buffer_keep(struct pio_buffer *buffer) {
   return PIO_SUCCESS;
 }
 
-uint64_t pio_buffer_end(struct pio_buffer *buffer, int how, uint64_t moved) {
-  uint64_t element, part;
+int pio_buffer_end(struct pio_buffer *buffer, int how, int status, uint64_t *moved) {
+  const int reads = (how & PIO_WRITE) == 0;
+  uint64_t element, whole = 0, part = 0;
   MPI_Count native = 0;
   int error = MPI_SUCCESS;
-  if (buffer->copy == NULL) return moved;
+  if (buffer->copy == NULL) return status;
   element = buffer->count > 0 ? buffer->copy_bytes / (uint64_t)buffer->count : 0;
-  if (!(how & PIO_WRITE) && moved > 0) {
+  if (element > 0) {
+    whole = *moved / element;
+    part = *moved % element;
+  }
+  /* The program's functions convert whole datatypes only: it has no more than these. */
+  if (reads && !pio_is_external32(buffer->representation)) part = 0;
+  if (reads && whole + part > 0) {
     if (!pio_is_external32(buffer->representation))
-      error = pio_convert(buffer, 0, (MPI_Count)(moved / element));
-    else if (moved == buffer->copy_bytes)
+      error = pio_convert(buffer, 0, (MPI_Count)whole);
+    else if (*moved == buffer->copy_bytes)
       error = pio_external(buffer, buffer->copy, 0);
     else
-      error = pio_external_partly(buffer, moved);
+      error = pio_external_partly(buffer, *moved);
   }
+  pio.Type_size_x(buffer->type, &native);
+  *moved = error == MPI_SUCCESS ? whole * (uint64_t)native : 0;
+  if (error == MPI_SUCCESS && part > 0)
+    *moved += (uint64_t)((unsigned __int128)part * (uint64_t)native / element);
   free(buffer->copy);
   buffer->copy = NULL;
-  pio.Type_size_x(buffer->type, &native);
   if (buffer->keeps_type) pio_type_release(&buffer->type);
-  if (error != MPI_SUCCESS || element == 0) return 0;
-  part = moved % element;
-  return moved / element * (uint64_t)native + (uint64_t)((double)part / (double)element * (double)native);
+  return status == PIO_SUCCESS && error != MPI_SUCCESS ? PIO_CONVERSION : status;
 }

@@ -48,6 +48,7 @@ static int pio_cancel(void *state, int complete) {
 int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const void *buffer, MPI_Count count,
                         MPI_Datatype type, MPI_Request *request, struct pio_operation **begun) {
   struct pio_operation *operation = calloc(1, sizeof *operation);
+  uint64_t none = 0;
   int status;
   if (operation == NULL) return PIO_NO_MEMORY;
   operation->file = file;
@@ -57,7 +58,7 @@ int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const
   if (status == PIO_SUCCESS) status = pio_buffer_keep(&operation->buffer);
   if (request != NULL) {
     if (pio.Grequest_start(pio_query, pio_free, pio_cancel, operation, request) != MPI_SUCCESS) {
-      pio_buffer_end(&operation->buffer, how, 0);
+      pio_buffer_end(&operation->buffer, how, status, &none);
       free(operation);
       return PIO_INTERNAL;
     }
@@ -71,7 +72,7 @@ int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const
     return PIO_SUCCESS;
   }
   pio_attend(-1);
-  pio_buffer_end(&operation->buffer, how, 0);
+  pio_buffer_end(&operation->buffer, how, status, &none);
   if (request == NULL) {
     free(operation);
   } else {
@@ -87,8 +88,9 @@ void pio_operation_complete(void *token, int status, uint64_t moved) {
   struct pio_operation *operation = token;
   MPI_Request request = operation->request;
   int has_request = operation->has_request;
+  status = pio_buffer_end(&operation->buffer, operation->how, status, &moved);
   operation->status = status;
-  operation->moved = pio_buffer_end(&operation->buffer, operation->how, moved);
+  operation->moved = moved;
   if (status == PIO_SUCCESS || !has_request || operation->freed) pio_attend(-1);
   __atomic_store_n(&operation->complete, 1, __ATOMIC_RELEASE);
   /* Without a request, who waits for it may free it now. */

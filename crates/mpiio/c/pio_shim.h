@@ -137,8 +137,8 @@ PIO_HIDDEN int pio_buffer_begin(const struct pio_file *file, int how, const void
                                 MPI_Datatype type, struct pio_buffer *buffer);
 /* For one that goes on by itself, so that the program may free the datatype; a pio_status. */
 PIO_HIDDEN int pio_buffer_keep(struct pio_buffer *buffer);
-/* After the operation moved so many bytes of the file: bytes of memory that these are. */
-PIO_HIDDEN uint64_t pio_buffer_end(struct pio_buffer *buffer, int how, uint64_t moved);
+/* After the operation, which had this pio_status, moved so many bytes of the file: from here on bytes of memory. A pio_status. */
+PIO_HIDDEN int pio_buffer_end(struct pio_buffer *buffer, int how, int status, uint64_t *moved);
 
 /* pio_access.c */
 PIO_HIDDEN void pio_set_status(MPI_Status *status, uint64_t moved);

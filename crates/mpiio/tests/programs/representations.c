@@ -200,6 +200,84 @@ static void own_representation(void) {
   check_bytes(name, 5 * (4 * rank + 1), wanted, 5);
 }
 
+static int reads_fours(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  CHECK(type != MPI_INT);
+  return reads(memory, MPI_INT, 4 * count, file, 4 * position, extra);
+}
+
+static int writes_fours(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  CHECK(type != MPI_INT);
+  return writes(memory, MPI_INT, 4 * count, file, 4 * position, extra);
+}
+
+/* Where the file ends within a datatype, the status counts what came to memory: parts of it if MPI converts, none if the program
+ * does. */
+static void parts_of_datatypes(void) {
+  const char *name = fresh("parts");
+  MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Datatype many, four;
+  MPI_Status status;
+  MPI_Count bytes = -1;
+  int values[49], back[49];
+  for (int i = 0; i < 49; i++) values[i] = i + 1;
+  MPI_Type_contiguous(49, MPI_INT, &many);
+  MPI_Type_commit(&many);
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "external32", MPI_INFO_NULL));
+  OK(MPI_File_write_at_all(file, 0, values, 49, MPI_INT, &status));
+  settle(file);
+  for (int left = 1; left <= 49; left++) {
+    memset(back, 0, sizeof back);
+    OK(MPI_File_read_at(file, 49 - left, back, 1, many, &status));
+    MPI_Get_elements_x(&status, MPI_INT, &bytes);
+    CHECK(bytes == left && count_of(&status, MPI_INT) == left && back[left - 1] == 49);
+  }
+  OK(MPI_File_close(&file));
+  MPI_Type_free(&many);
+
+  file = created("fours");
+  MPI_Type_contiguous(4, MPI_INT, &four);
+  MPI_Type_commit(&four);
+  OK(MPI_Register_datarep("fours", reads_fours, writes_fours, extent_of, &conversions));
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "fours", MPI_INFO_NULL));
+  OK(MPI_File_write_at_all(file, 0, values, 2, four, &status));
+  CHECK(count_of(&status, four) == 2);
+  settle(file);
+  memset(back, 0, sizeof back);
+  OK(MPI_File_read_at(file, 1, back, 2, four, &status));
+  CHECK(count_of(&status, MPI_INT) == 4 && count_of(&status, four) == 1 && back[3] == 5 && back[4] == 0);
+  OK(MPI_File_read_at(file, 5, back, 1, four, &status));
+  CHECK(count_of(&status, MPI_INT) == 0 && back[0] == 2);
+  OK(MPI_File_close(&file));
+  MPI_Type_free(&four);
+}
+
+/* A read whose conversion fails has failed. */
+static int fails_to_read(void *memory, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  (void)memory, (void)type, (void)count, (void)file, (void)position, (void)extra;
+  return MPI_ERR_OTHER;
+}
+
+static void failing_conversion(void) {
+  MPI_File file = created("failing");
+  MPI_Request request;
+  MPI_Status status;
+  int value = rank, back = -1;
+  OK(MPI_Register_datarep("failing", fails_to_read, writes, extent_of, &conversions));
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "failing", MPI_INFO_NULL));
+  OK(MPI_File_write_at_all(file, rank, &value, 1, MPI_INT, &status));
+  settle(file);
+  FAILS(MPI_File_read_at(file, rank, &back, 1, MPI_INT, &status), MPI_ERR_CONVERSION);
+  FAILS(MPI_File_read_at_all(file, rank, &back, 1, MPI_INT, &status), MPI_ERR_CONVERSION);
+  OK(MPI_File_iread_at(file, rank, &back, 1, MPI_INT, &request));
+  FAILS(MPI_Wait(&request, &status), MPI_ERR_CONVERSION);
+  OK(MPI_File_read_at_all_begin(file, rank, &back, 1, MPI_INT));
+  FAILS(MPI_File_read_at_all_end(file, &back, &status), MPI_ERR_CONVERSION);
+  /* Nothing to convert. */
+  OK(MPI_File_read_at(file, 1000, &back, 1, MPI_INT, &status));
+  CHECK(count_of(&status, MPI_INT) == 0 && back == -1);
+  OK(MPI_File_close(&file));
+}
+
 #if MPI_VERSION >= 4
 static int reads_large(void *memory, MPI_Datatype type, MPI_Count count, void *file, MPI_Offset position, void *extra) {
   return reads(memory, type, (int)count, file, position, extra);
@@ -240,6 +318,8 @@ int main(int count, char **arguments) {
   derived();
   freed_types();
   own_representation();
+  failing_conversion();
+  parts_of_datatypes();
 #if MPI_VERSION >= 4
   own_representation_with_large_counts();
 #endif
