@@ -70,6 +70,7 @@ void pio_find_mpi(void *caller) {
     pio.comm_self = PIO_PREDEFINED(MPI_Comm, MPI_COMM_SELF, "ompi_mpi_comm_self");
     pio.comm_world = PIO_PREDEFINED(MPI_Comm, MPI_COMM_WORLD, "ompi_mpi_comm_world");
     pio.byte = PIO_PREDEFINED(MPI_Datatype, MPI_BYTE, "ompi_mpi_byte");
+    pio.packed = PIO_PREDEFINED(MPI_Datatype, MPI_PACKED, "ompi_mpi_packed");
     pio.type_int = PIO_PREDEFINED(MPI_Datatype, MPI_INT, "ompi_mpi_int");
     pio.datatype_null = PIO_PREDEFINED(MPI_Datatype, MPI_DATATYPE_NULL, "ompi_mpi_datatype_null");
     pio.errhandler_null = PIO_PREDEFINED(MPI_Errhandler, MPI_ERRHANDLER_NULL, "ompi_mpi_errhandler_null");

@@ -104,7 +104,7 @@
 struct pio_native {
   PIO_FUNCTIONS(PIO_MEMBER)
   MPI_Comm comm_null, comm_self, comm_world;
-  MPI_Datatype byte, type_int, datatype_null;
+  MPI_Datatype byte, packed, type_int, datatype_null;
   MPI_Errhandler errhandler_null, errors_are_fatal, errors_return, errors_abort;
   MPI_File file_null;
   MPI_Info info_null;

@@ -289,6 +289,34 @@ PIO_EXCHANGES(MPI_Sendrecv_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), 
 PIO_EXCHANGES(PMPI_Sendrecv_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), MPI_Count)
 #endif
 
+/* What is sent is packed first: what is received takes its place. Without memory for that, it is the MPI's to say so. */
+#define PIO_REPLACES(name, receive, send, pack_size, pack, pio_count)                                       \
+  int name(void *buffer, pio_count count, MPI_Datatype type, int to, int sent_tag, int from, int tag,       \
+           MPI_Comm comm, MPI_Status *status) {                                                             \
+    MPI_Request receiving, sending;                                                                         \
+    pio_count bytes = 0, packed = 0;                                                                        \
+    void *copy;                                                                                             \
+    PIO_UNLESS_BUSY(name, buffer, count, type, to, sent_tag, from, tag, comm, status);                      \
+    int code = pack_size(count, type, comm, &bytes);                                                        \
+    if (code != MPI_SUCCESS) return code;                                                                   \
+    copy = malloc((size_t)bytes + 1);                                                                       \
+    if (copy == NULL) return PIO_FORWARD(name)(buffer, count, type, to, sent_tag, from, tag, comm, status); \
+    code = pack(buffer, count, type, copy, bytes, &packed, comm);                                           \
+    if (code == MPI_SUCCESS) code = receive(buffer, count, type, from, tag, comm, &receiving);              \
+    if (code == MPI_SUCCESS) code = send(copy, packed, pio.packed, to, sent_tag, comm, &sending);           \
+    if (code == MPI_SUCCESS) code = pio_wait(&sending, MPI_STATUS_IGNORE);                                  \
+    free(copy);                                                                                             \
+    return code == MPI_SUCCESS ? pio_wait(&receiving, status) : code;                                       \
+  }
+PIO_REPLACES(MPI_Sendrecv_replace, pio.Irecv, pio.Isend, PIO_NATIVE(MPI_Pack_size), pio.Pack, int)
+PIO_REPLACES(PMPI_Sendrecv_replace, pio.Irecv, pio.Isend, PIO_NATIVE(MPI_Pack_size), pio.Pack, int)
+#if PIO_LARGE_COUNT
+PIO_REPLACES(MPI_Sendrecv_replace_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), PIO_NATIVE(MPI_Pack_size_c),
+             PIO_NATIVE(MPI_Pack_c), MPI_Count)
+PIO_REPLACES(PMPI_Sendrecv_replace_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), PIO_NATIVE(MPI_Pack_size_c),
+             PIO_NATIVE(MPI_Pack_c), MPI_Count)
+#endif
+
 #define PIO_PROBES(name)                                                          \
   int name(int from, int tag, MPI_Comm comm, MPI_Status *status) {                \
     int code, flag = 0;                                                           \

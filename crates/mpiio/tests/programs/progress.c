@@ -141,7 +141,7 @@ static void computes(void) {
 }
 
 /* The ways in which rank 0 takes a word, or gives one, before it waits itself. */
-enum { IPROBE, IMPROBE, RECEIVE_LARGE, SEND_LARGE, EXCHANGE_LARGE, STATUS_ANY, STATUS_ALL, STATUS_SOME, WAYS };
+enum { IPROBE, IMPROBE, REPLACE, RECEIVE_LARGE, SEND_LARGE, EXCHANGE_LARGE, REPLACE_LARGE, STATUS_ANY, STATUS_ALL, STATUS_SOME, WAYS };
 static const int of_4_0 = MPI_VERSION >= 4, of_4_1 = MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1);
 
 static void take(int way) {
@@ -151,6 +151,16 @@ static void take(int way) {
   if (way == IPROBE) {
     while (!flag) OK(MPI_Iprobe(1, way, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
     OK(MPI_Recv(&word, 1, MPI_INT, 1, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  } else if (way == REPLACE) {
+    int words[4] = {7, 1, 7, 1};
+    MPI_Datatype pair;
+    MPI_Status status;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    OK(MPI_Sendrecv_replace(words, 1, pair, 1, way, 1, way, MPI_COMM_WORLD, &status));
+    MPI_Type_free(&pair);
+    CHECK(words[0] == 1 && words[1] == 1 && words[2] == 7 && count_of(&status, MPI_INT) == 1);
+    word = words[0];
   } else if (way == IMPROBE) {
     while (!flag) OK(MPI_Improbe(1, way, MPI_COMM_WORLD, &flag, &message, MPI_STATUS_IGNORE));
     OK(MPI_Mrecv(&word, 1, MPI_INT, &message, MPI_STATUS_IGNORE));
@@ -162,6 +172,9 @@ static void take(int way) {
     word = 1;
   } else if (way == EXCHANGE_LARGE) {
     OK(MPI_Sendrecv_c(&given, 1, MPI_INT, 1, way, &word, 1, MPI_INT, 1, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  } else if (way == REPLACE_LARGE) {
+    word = given;
+    OK(MPI_Sendrecv_replace_c(&word, 1, MPI_INT, 1, way, 1, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 #endif
   } else {
     OK(MPI_Irecv(&word, 1, MPI_INT, 1, way, MPI_COMM_WORLD, &request));
@@ -183,14 +196,16 @@ static void looks_first(void) {
     if ((way >= RECEIVE_LARGE && !of_4_0) || (way >= STATUS_ANY && !of_4_1)) continue;
     MPI_File file = created("looks");
     MPI_Request request;
-    int word = 1, given = 0;
+    int word = 1, given[2] = {0};
     interleave(file);
     fill(50 + way);
     OK(MPI_File_iwrite_all(file, data, INTS, MPI_INT, &request));
     if (rank == 0) take(way);
     wait_with(0, &request);
-    if (rank == 1 && way >= SEND_LARGE && way <= EXCHANGE_LARGE)
-      OK(MPI_Recv(&given, 1, MPI_INT, 0, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    if (rank == 1 && (way == REPLACE || (way >= SEND_LARGE && way <= REPLACE_LARGE))) {
+      OK(MPI_Recv(given, 2, MPI_INT, 0, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+      CHECK(given[0] == 7 && (way != REPLACE || given[1] == 7));
+    }
     if (rank == 1 && way != SEND_LARGE) OK(MPI_Send(&word, 1, MPI_INT, 0, way, MPI_COMM_WORLD));
     OK(MPI_File_close(&file));
   }
