@@ -5,6 +5,8 @@
  */
 #include "suite.h"
 
+#include <sys/resource.h>
+
 /* Ranks come one after the other: each is late for the one before. */
 static void be_late(void) { usleep((useconds_t)(rank * 20000)); }
 
@@ -97,6 +99,33 @@ static void servers_are_not_there(void) {
   CHECK(file == MPI_FILE_NULL);
 }
 
+/* As many files as a program has descriptors for: what we need beside that must not be why one cannot be opened. */
+static void many_at_once(void) {
+  enum { FILES = 120, DESCRIPTORS = 256 };
+  static MPI_File files[FILES];
+  char name[40];
+  struct rlimit before, few;
+  CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  few = before;
+  few.rlim_cur = DESCRIPTORS;
+  CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  for (int i = 0; i < FILES; i++) {
+    snprintf(name, sizeof name, "many.%d", i);
+    OK(MPI_File_open(MPI_COMM_WORLD, fresh(name), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE,
+                     MPI_INFO_NULL, &files[i]));
+  }
+  for (int i = 0; i < FILES; i += FILES - 1) {
+    int data[100], back[100] = {0};
+    for (int k = 0; k < 100; k++) data[k] = 1000 * rank + k;
+    interleave(files[i]);
+    OK(MPI_File_write_all(files[i], data, 100, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at_all(files[i], 0, back, 100, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK(memcmp(data, back, sizeof data) == 0);
+  }
+  for (int i = 0; i < FILES; i++) OK(MPI_File_close(&files[i]));
+  CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+}
+
 int main(int count, char **arguments) {
   begin(&count, &arguments);
   if (count > 3) {
@@ -107,6 +136,7 @@ int main(int count, char **arguments) {
     deleted_by_all(MPI_MODE_CREATE | MPI_MODE_RDWR);
     deleted_by_all(MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR);
     made_by_the_last();
+    many_at_once();
   }
   return end();
 }

@@ -75,9 +75,13 @@ impl Segment {
         let fd = checked(unsafe {
             libc::syscall(libc::SYS_memfd_create, c"pioscope-collective-buffer".as_ptr(), libc::MFD_CLOEXEC)
         })? as i32;
-        let inode = inode_of(fd)?;
-        let address = Address { process: std::process::id(), descriptor: fd as u32, inode };
-        Ok((Segment::new(Source::Own(fd)), address))
+        // Closed if it comes to nothing.
+        let segment = Segment::new(Source::Own(fd));
+        if is_for_program(fd) {
+            return Err(IoError { errno: libc::EMFILE });
+        }
+        let address = Address { process: std::process::id(), descriptor: fd as u32, inode: inode_of(fd)? };
+        Ok((segment, address))
     }
 
     /// A buffer of this rank alone.
@@ -149,6 +153,16 @@ impl Drop for Segment {
             close(fd);
         }
     }
+}
+
+/// Whether a descriptor is one of the upper half of those that the process may have. A file takes five for memory, which stay
+/// when it is closed: with all of them, a program could open a sixth as many files as it may. The ranks of what is opened
+/// when the lower half is taken send each other all in messages.
+fn is_for_program(fd: i32) -> bool {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the kernel fills in no more than one limit.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
+    known && fd as libc::rlim_t >= limit.rlim_cur / 2
 }
 
 /// Whether the buffer of another rank of the node can be opened: not in every container.
