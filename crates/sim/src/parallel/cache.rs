@@ -50,8 +50,7 @@ impl Client {
     /// Bytes of an object are cut off: what was written there and has not gone to its target does not go any more.
     fn cut_off(&mut self, piece: &Piece, target: u32) {
         self.drop(piece);
-        let Some(object) = self.objects.get_mut(&piece.object) else { return };
-        let clean = object.dirty.remove(piece.range.clone());
+        let clean = self.clean(piece, target);
         self.dirty_bytes -= clean;
         self.channel(target).dirty_bytes -= clean;
     }
@@ -74,7 +73,7 @@ impl ParallelFiles {
     pub(crate) fn set_size(&mut self, now: Time, file: u32, size: u64) {
         self.now = now;
         self.files[file as usize].size = size.min(FAR);
-        let nodes: Vec<u32> = self.clients.keys().copied().collect();
+        let nodes: Vec<u32> = self.files[file as usize].clients.iter().copied().collect();
         for node in nodes {
             for Piece { object, .. } in self.client(node).of_file(file) {
                 let File { stripes, size, .. } = &self.files[file as usize];

@@ -5,7 +5,7 @@
 //! called back. [`pio_cache::Cache`] holds blocks of a fixed memory and flushes whole files; here extents come and
 //! go with locks, and what is dirty is counted by target.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use super::cached::Cached;
@@ -27,6 +27,8 @@ pub(super) struct Client {
     pub(super) cached_bytes: u64,
     /// Bytes that are newer than on their targets, and ranks that wait for there to be fewer.
     pub(super) dirty_bytes: u64,
+    /// Target and object of whatever is dirty: few of all that a client has ever touched.
+    pub(super) dirty_objects: BTreeSet<(u32, ObjectId)>,
     pub(super) wants_cache: VecDeque<u32>,
     /// For each file: how many writes this client knew of when it opened it, and its own behind them.
     pub(super) seen: BTreeMap<u32, u64>,
@@ -120,15 +122,34 @@ impl Client {
 
     /// All that it has of a file's objects.
     pub(super) fn of_file(&self, file: u32) -> Vec<Piece> {
-        let objects = self.objects.keys().filter(|object| object.file == file);
-        objects.map(|object| Piece { object: *object, range: 0..u64::MAX }).collect()
+        let objects = self.objects.range(ObjectId::of_file(file));
+        objects.map(|(object, _)| Piece { object: *object, range: 0..u64::MAX }).collect()
     }
 
     /// The objects of a file with writes that were not made durable.
     pub(super) fn unsynced(&self, file: u32) -> Vec<ObjectId> {
-        let objects =
-            self.objects.iter().filter(|(object, has)| object.file == file && has.written > has.synced);
-        objects.map(|(object, _)| *object).collect()
+        let objects = self.objects.range(ObjectId::of_file(file));
+        objects.filter(|(_, has)| has.written > has.synced).map(|(object, _)| *object).collect()
+    }
+
+    /// Bytes of an object are not dirty any more: how many were.
+    pub(super) fn clean(&mut self, piece: &Piece, target: u32) -> u64 {
+        let Some(object) = self.objects.get_mut(&piece.object) else { return 0 };
+        let cleaned = object.dirty.remove(piece.range.clone());
+        if object.dirty.len() == 0 {
+            self.dirty_objects.remove(&(target, piece.object));
+        }
+        cleaned
+    }
+
+    /// The objects with dirty bytes of a target, or of all of them, ascending.
+    fn dirty(&self, of: Option<u32>) -> Vec<ObjectId> {
+        let targets = of.map_or(0..=u32::MAX, |target| target..=target);
+        let places = (*targets.start(), ObjectId::FIRST)..=(*targets.end(), ObjectId::LAST);
+        let mut objects: Vec<ObjectId> =
+            self.dirty_objects.range(places).map(|(_, object)| *object).collect();
+        objects.sort_unstable();
+        objects
     }
 }
 
@@ -173,11 +194,8 @@ impl ParallelFiles {
 
     /// All that is dirty of a target, or of all of them, goes there.
     fn write_out_all(&mut self, node: u32, of: Option<u32>) {
-        let here: Vec<ObjectId> = self.client(node).objects.keys().copied().collect();
-        for object in here {
-            if of.is_none_or(|target| target == self.target_of(object)) {
-                self.write_out(node, &Piece { object, range: 0..u64::MAX });
-            }
+        for object in self.client(node).dirty(of) {
+            self.write_out(node, &Piece { object, range: 0..u64::MAX });
         }
     }
 
@@ -185,10 +203,11 @@ impl ParallelFiles {
     pub(super) fn put(&mut self, node: u32, piece: &Piece) {
         let (request, target) = (self.costs.client.request, self.target_of(piece.object));
         let capacity = self.costs.client.cache.as_ref().map_or(0, |cache| cache.size);
-        let client = self.client(node);
-        let object = client.objects.entry(piece.object).or_default();
+        let object = self.object(node, piece.object);
         let new = object.dirty.add(piece.range.clone());
         let mut row = object.dirty.around(piece.range.start).unwrap_or_default();
+        let client = self.client(node);
+        client.dirty_objects.insert((target, piece.object));
         client.channel(target).dirty_bytes += new;
         client.dirty_bytes += new;
         client.keep(piece, capacity);
@@ -201,9 +220,11 @@ impl ParallelFiles {
 
     /// What is dirty of an object goes to its target.
     pub(super) fn write_out(&mut self, node: u32, piece: &Piece) {
-        let Some(object) = self.client(node).objects.get_mut(&piece.object) else { return };
+        let target = self.target_of(piece.object);
+        let client = self.client(node);
+        let Some(object) = client.objects.get(&piece.object) else { return };
         let dirty = object.dirty.within(&piece.range);
-        object.dirty.remove(piece.range.clone());
+        client.clean(piece, target);
         for range in dirty {
             self.request(node, Piece { object: piece.object, range }, Moves::Writes, None);
         }
@@ -233,18 +254,17 @@ impl ParallelFiles {
     fn add_transfer(&mut self, node: u32, piece: Piece, moves: Moves, waiter: Option<Waiter>) {
         let target = self.target_of(piece.object);
         let (Piece { object: id, range }, waiters) = (piece.clone(), waiter.into_iter().collect());
-        let written = self.client(node).objects.entry(id).or_default().written;
+        let written = self.object(node, id).written;
         let transfer =
             self.transfers.insert(Transfer { client: node, piece, target, moves, written, waiters });
-        let client = self.client(node);
-        client.objects.entry(id).or_default().moving.push(Moving { transfer, range, moves, is_old: false });
-        client.channel(target).ready.push_back(transfer);
+        self.object(node, id).moving.push(Moving { transfer, range, moves, is_old: false });
+        self.client(node).channel(target).ready.push_back(transfer);
     }
 
     /// Brings an extent of an object into a node's cache, unless it is there or on its way. For how many requests whoever waits
     /// has to wait.
     pub(super) fn fetch(&mut self, node: u32, piece: &Piece, waiter: Option<Waiter>) -> u32 {
-        let object = self.client(node).objects.entry(piece.object).or_default();
+        let object = self.object(node, piece.object);
         let missing = object.present.missing(&piece.range);
         let mut coming = Extents::default();
         let mut ids = Vec::new();
@@ -391,6 +411,12 @@ impl ParallelFiles {
             }
         }
         self.next_go_on(node, piece.object);
+    }
+
+    /// What a node's client has of an object, from now on if it had nothing.
+    fn object(&mut self, node: u32, id: ObjectId) -> &mut Object {
+        self.files[id.file as usize].clients.insert(node);
+        self.client(node).objects.entry(id).or_default()
     }
 
     pub(super) fn target_of(&self, object: ObjectId) -> u32 {

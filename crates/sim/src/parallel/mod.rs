@@ -19,7 +19,7 @@ mod stripes;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pio_machine::ParallelFiles as Costs;
 
@@ -115,6 +115,8 @@ struct File {
     size: u64,
     /// How many writes of it have come to its servers.
     changes: u64,
+    /// Nodes whose clients have had anything of it.
+    clients: BTreeSet<u32>,
 }
 
 /// Behind all files.
@@ -131,6 +133,7 @@ impl ParallelFiles {
             stripes: Stripes::new(costs, number as u32),
             size: size.min(FAR),
             changes: 0,
+            clients: BTreeSet::new(),
         };
         ParallelFiles {
             now: Time::default(),

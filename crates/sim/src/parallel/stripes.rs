@@ -1,6 +1,6 @@
 //! How a file is dealt out to targets: in objects, one for each place in the round of each component.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use pio_layout::Striping;
 use pio_machine::ParallelFiles as Costs;
@@ -12,6 +12,17 @@ pub(super) struct ObjectId {
     pub(super) component: u32,
     /// Which of the component's objects it is, in the order of the first strips.
     pub(super) slot: u32,
+}
+
+impl ObjectId {
+    /// No object comes before this one, or after that: they are in the order of their files.
+    pub(super) const FIRST: ObjectId = ObjectId { file: 0, component: 0, slot: 0 };
+    pub(super) const LAST: ObjectId = ObjectId { file: u32::MAX, component: u32::MAX, slot: u32::MAX };
+
+    /// All that a file can have.
+    pub(super) fn of_file(file: u32) -> RangeInclusive<ObjectId> {
+        ObjectId { file, ..ObjectId::FIRST }..=ObjectId { file, ..ObjectId::LAST }
+    }
 }
 
 /// Some bytes of an object.

@@ -1,6 +1,6 @@
 //! What clients see of a small file system on a network that carries everything in the same time, against closed forms.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
 use pio_machine::{
@@ -122,8 +122,13 @@ struct Run {
 impl Run {
     /// Servers are on nodes from 100 on. File 0 is made by the program, file 1 was there and has no end.
     fn new(costs: &Costs) -> Run {
+        Run::with_files(costs, [("/a/new", 0), ("/a/old", u64::MAX)].into_iter())
+    }
+
+    /// Servers are on nodes from 100 on.
+    fn with_files<'a>(costs: &Costs, files: impl Iterator<Item = (&'a str, u64)> + Clone) -> Run {
         let servers = (0..costs.io.count).map(|server| 100 + server).collect();
-        let files = ParallelFiles::new(costs, servers, [("/a/new", 0), ("/a/old", u64::MAX)].into_iter());
+        let files = ParallelFiles::new(costs, servers, files);
         Run {
             files,
             events: Events::new(),
@@ -169,6 +174,7 @@ impl Run {
                 Happening::Woken(wake) => self.files.woken(now, wake),
             }
             self.nobody_shares_with_a_writer();
+            self.what_is_dirty_and_who_has_what_is_known();
             for action in std::mem::take(&mut self.files.actions) {
                 match action {
                     Action::Send { from, to, bytes, message } => {
@@ -203,6 +209,25 @@ impl Run {
             let locked = locked.entry(*object).or_default();
             let free = has.present.iter().find(|extent| !locked.covers(extent));
             assert_eq!(free, None, "of {object:?} under {locked:?}");
+        }
+    }
+
+    /// Objects are found by what is looked for: as if all were looked at. Where there are many, that takes too long.
+    fn what_is_dirty_and_who_has_what_is_known(&self) {
+        if self.files.files.len() > 10 {
+            return;
+        }
+        let mut clients: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for (node, client) in &self.files.clients {
+            let dirty = client.objects.iter().filter(|(_, has)| has.dirty.len() > 0);
+            let dirty = dirty.map(|(object, _)| (self.files.target_of(*object), *object)).collect();
+            assert_eq!(client.dirty_objects, dirty, "of node {node}");
+            for object in client.objects.keys() {
+                clients.entry(object.file).or_default().insert(*node);
+            }
+        }
+        for (number, file) in (0..).zip(&self.files.files) {
+            assert_eq!(file.clients, clients.remove(&number).unwrap_or_default(), "of file {number}");
         }
     }
 
@@ -668,6 +693,22 @@ fn ten_thousand_ranks_wait_for_room_without_as_many_calls() {
     };
     let small = std::thread::Builder::new().stack_size(512 << 10).spawn(run).unwrap();
     assert_eq!(small.join().unwrap(), 10_001);
+}
+
+#[test]
+fn a_node_may_have_many_files() {
+    // Each close, sync and cut looks at its own file: if it looked at all that the node has, this would take minutes.
+    let ranks = 100_000;
+    let costs = cached(ClientCache { flush_on_close: true, dirty: 1000 * MB, size: 1000 * MB, ..cache() });
+    let paths: Vec<String> = (0..ranks).map(|rank| format!("/a/{rank}")).collect();
+    let mut run = Run::with_files(&costs, paths.iter().map(|path| (path.as_str(), 0)));
+    (0..ranks).for_each(|rank| run.program(rank, 0, rank, [write(0..100), Wanted::Close].into_iter()));
+    run.finish();
+    assert_eq!(run.done.len(), 2 * ranks as usize);
+    (0..ranks).for_each(|file| run.files.set_size(run.now, file, 0));
+    let done = run.files.done();
+    assert_eq!((done[0].requests, done[0].bytes_written), (2 * u64::from(ranks), 100 * u64::from(ranks)));
+    assert_eq!(run.files.clients[&0].cached_bytes, 0);
 }
 
 /// One operation of a property test: node, file, kind, start and length.
