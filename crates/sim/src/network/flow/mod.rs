@@ -4,13 +4,14 @@
 //! when a message starts or ends, and at no other time; so the cost follows messages, not packets or bytes. What
 //! buffers, arbitration and blocking do to packets is left out: `docs/design/networks.md` says how far that goes.
 //!
-//! All messages of one node to another are one stream, in their order: a stream has one share, however many wait in it.
+//! All messages of one node to another are one stream, in their order: a stream has one share, however many wait in it. Where
+//! each stream chooses its way, the next may go a shorter one than what is still under way: it then arrives with that.
 
 mod finish;
 mod routes;
 mod sharing;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use pio_machine::{Bandwidth, Congestion, Duration, FlowRoutes};
 
@@ -35,8 +36,10 @@ pub struct FlowNetwork {
     /// The stream of each pair of nodes that has one.
     open: Pairs,
     finishes: Finishes,
-    /// Messages that have left their sender.
-    arriving: Events<Delivery>,
+    /// Messages that have left their sender, each with its pair.
+    arriving: Events<((u32, u32), Delivery)>,
+    /// Where pairs have ways of several lengths: when the last message arrives of those of a pair that have left.
+    last_arrivals: BTreeMap<(u32, u32), Time>,
     /// Since when rates have to be shared out anew.
     unsettled: Option<Time>,
     /// Flows whose rates changed: kept for its room.
@@ -51,6 +54,8 @@ struct Stream {
     pair: (u32, u32),
     /// Time of a first byte on the way.
     latency: Duration,
+    /// When what the pair sent before has arrived, by whatever way it went.
+    not_before: Time,
     message: MessageId,
     /// When its first byte left.
     begin: Time,
@@ -79,6 +84,7 @@ impl FlowNetwork {
             open: Pairs::new(),
             finishes: Finishes::default(),
             arriving: Events::new(),
+            last_arrivals: BTreeMap::new(),
             unsettled: None,
             changed: Vec::new(),
             held_up: None,
@@ -105,15 +111,17 @@ impl FlowNetwork {
     fn start(&mut self, now: Time, message: MessageId, pair: (u32, u32), bytes: u64) {
         let hops = self.router.hops(pair.0, pair.1, |channel| self.sharing.load(channel));
         let latency = self.latency.saturating_mul(hops.length.into());
+        let not_before = self.last_arrivals.get(&pair).copied().unwrap_or_default();
         if bytes == 0 {
-            let arrival = now + latency;
-            self.arriving.add(arrival, Delivery { message, first_byte: arrival, last_byte: arrival });
-            return;
+            let arrival = (now + latency).max(not_before);
+            let delivery = Delivery { message, first_byte: arrival, last_byte: arrival };
+            return self.leave(pair, delivery);
         }
         let flow = self.sharing.add(hops.shares);
         let stream = Stream {
             pair,
             latency,
+            not_before,
             message,
             begin: now,
             left: bytes as f64,
@@ -132,23 +140,42 @@ impl FlowNetwork {
 
     /// The message of this flow has left: the next one, if any, goes on at the same rate.
     fn finish(&mut self, now: Time, flow: u32) {
-        let stream = &mut self.streams[flow as usize];
-        let message = stream.message;
-        let (first_byte, last_byte) = (stream.begin + stream.latency, now + stream.latency);
-        self.arriving.add(last_byte, Delivery { message, first_byte, last_byte });
-        while let Some((message, bytes)) = stream.waiting.pop_front() {
+        let stream = &self.streams[flow as usize];
+        let pair = stream.pair;
+        let (first_byte, last_byte) =
+            (stream.begin + stream.latency, (now + stream.latency).max(stream.not_before));
+        self.leave(pair, Delivery { message: stream.message, first_byte, last_byte });
+        while let Some((message, bytes)) = self.streams[flow as usize].waiting.pop_front() {
             if bytes == 0 {
-                self.arriving.add(last_byte, Delivery { message, first_byte: last_byte, last_byte });
+                self.leave(pair, Delivery { message, first_byte: last_byte, last_byte });
                 continue;
             }
+            let stream = &mut self.streams[flow as usize];
             (stream.message, stream.begin, stream.left, stream.since) = (message, now, bytes as f64, now);
             self.finishes.set(flow, stream.finish());
             return;
         }
         self.finishes.set(flow, Time::NEVER);
-        self.open.remove(stream.pair.0, stream.pair.1);
+        self.open.remove(pair.0, pair.1);
         self.sharing.remove(flow);
         self.unsettled = Some(now);
+    }
+
+    /// A message has left its sender, and arrives when it says.
+    fn leave(&mut self, pair: (u32, u32), delivery: Delivery) {
+        if self.router.chooses() {
+            self.last_arrivals.insert(pair, delivery.last_byte);
+        }
+        self.arriving.add(delivery.last_byte, (pair, delivery));
+    }
+
+    /// The next message that is under way has arrived.
+    fn arrive(&mut self) -> Option<Delivery> {
+        let (now, (pair, delivery)) = self.arriving.pop()?;
+        if self.last_arrivals.get(&pair).is_some_and(|last| *last <= now) {
+            self.last_arrivals.remove(&pair);
+        }
+        Some(delivery)
     }
 
     /// Shares out the rates, if streams have come or gone.
@@ -223,7 +250,7 @@ impl Model for FlowNetwork {
             }
             if self.arriving.next_time() == Some(now) {
                 while self.arriving.next_time() == Some(now) {
-                    delivered.extend(self.arriving.pop().map(|(_, delivery)| delivery));
+                    delivered.extend(self.arrive());
                 }
                 return;
             }

@@ -58,13 +58,18 @@ impl Router {
         }
     }
 
+    /// Whether flows of a pair may go ways of several lengths: each chooses its own.
+    pub(super) fn chooses(&self) -> bool {
+        self.topology.may_leave_out_waypoint()
+    }
+
     /// What a flow from node to node crosses; `load` tells the flows on a channel now.
     ///
     /// Where the waypoint may be left out, the flow chooses as a packet would (UGAL) when it begins: it takes the way on which
     /// fewer flows are before it, those of all channels together, and the straight one if both have as many.
     pub(super) fn hops(&mut self, from: u32, to: u32, load: impl Fn(u32) -> f64) -> Hops<'_> {
-        let mut length = self.find(from, to, !self.topology.may_leave_out_waypoint());
-        if self.topology.may_leave_out_waypoint() {
+        let mut length = self.find(from, to, !self.chooses());
+        if self.chooses() {
             let straight = self.before(&load);
             // Nothing has fewer before it than none.
             if straight > 0.0 {
