@@ -337,39 +337,72 @@ impl ParallelFiles {
     /// A request is at its server.
     pub(super) fn serve(&mut self, id: u32) {
         let Transfer { client, target, moves, piece, .. } = self.transfers[id].clone();
-        if moves == Moves::Writes {
-            self.changes(client, piece.object.file);
-        }
         let bytes = piece.range.end - piece.range.start;
         let (server, target) = self.server_of(target);
         let (server, costs) = (&mut self.servers[server as usize], &self.costs.servers);
-        let done = match moves {
-            Moves::Reads => server.read(costs, self.now, target, bytes),
-            Moves::Syncs => server.sync(costs, self.now, target),
+        match moves {
+            Moves::Reads => self.wait_for_thread(id),
+            Moves::Syncs => {
+                let durable = server.sync(costs, self.now, target);
+                self.wake(durable, Wake::Served(id));
+            }
             Moves::Writes => {
                 let there = server.take_in(costs, self.now, bytes);
+                self.changes(client, piece.object.file);
                 if there > self.now {
                     return self.wake(there, Wake::DataIn(id));
                 }
-                return self.take_write(id);
+                self.wait_for_thread(id);
             }
-        };
-        self.wake(done, Wake::Served(id));
+        }
     }
 
-    /// The data of a write are at its server.
-    pub(super) fn take_write(&mut self, id: u32) {
-        let Transfer { target, piece, .. } = &self.transfers[id];
-        let (object, bytes) = (piece.object, piece.range.end - piece.range.start);
+    /// A read has come to its server, or the data of a write: it begins when a thread is free.
+    pub(super) fn wait_for_thread(&mut self, id: u32) {
+        let (server, _) = self.server_of(self.transfers[id].target);
+        if self.servers[server as usize].take_thread(id) {
+            self.begin(id);
+        }
+    }
+
+    /// A read or a write has a thread of its server.
+    fn begin(&mut self, id: u32) {
+        let Transfer { target, moves, piece, .. } = &self.transfers[id];
+        let (moves, object, bytes) = (*moves, piece.object, piece.range.end - piece.range.start);
         let (server, target) = self.server_of(*target);
-        let (taken, on_device) =
-            self.servers[server as usize].write(&self.costs.servers, self.now, target, bytes);
-        self.written.insert(object, on_device);
-        self.wake(taken, Wake::Served(id));
+        let (server, costs) = (&mut self.servers[server as usize], &self.costs.servers);
+        if moves == Moves::Writes {
+            let (taken, on_device) = server.write(costs, self.now, target, bytes);
+            self.written.insert(object, on_device);
+            return self.wake(taken, Wake::Served(id));
+        }
+        let read = server.read(costs, self.now, target, bytes);
+        self.wake(read, if costs.link.is_some() { Wake::DataOut(id) } else { Wake::Served(id) });
     }
 
-    /// Its server is done with it.
-    pub(super) fn answer(&mut self, id: u32) {
+    /// The data of a read are off their device, and leave by the link of its server.
+    pub(super) fn send_out(&mut self, id: u32) {
+        let Transfer { target, piece, .. } = &self.transfers[id];
+        let bytes = piece.range.end - piece.range.start;
+        let (server, _) = self.server_of(*target);
+        let gone = self.servers[server as usize].send_out(&self.costs.servers, self.now, bytes);
+        self.wake(gone, Wake::Served(id));
+    }
+
+    /// A server is done with a request: the next has its thread.
+    pub(super) fn served(&mut self, id: u32) {
+        let Transfer { target, moves, .. } = self.transfers[id];
+        let (server, _) = self.server_of(target);
+        if moves != Moves::Syncs
+            && let Some(next) = self.servers[server as usize].leave_thread()
+        {
+            self.begin(next);
+        }
+        self.answer(id);
+    }
+
+    /// Its server answers it.
+    fn answer(&mut self, id: u32) {
         let Transfer { client, target, moves, piece, .. } = &self.transfers[id];
         let bytes = if *moves == Moves::Reads { piece.range.end - piece.range.start } else { 0 };
         let (to, from) = (*client, self.server_nodes[self.server_of(*target).0 as usize]);

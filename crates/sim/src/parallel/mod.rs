@@ -56,6 +56,8 @@ pub(crate) enum Message {
 pub(crate) enum Wake {
     /// The data of a write have passed the link of its server.
     DataIn(u32),
+    /// The data of a read are off their device.
+    DataOut(u32),
     /// A server is done with a request.
     Served(u32),
     /// It has read a client's wish for a lock.
@@ -171,8 +173,9 @@ impl ParallelFiles {
     pub(crate) fn woken(&mut self, now: Time, wake: Wake) {
         self.now = now;
         match wake {
-            Wake::DataIn(transfer) => self.take_write(transfer),
-            Wake::Served(transfer) => self.answer(transfer),
+            Wake::DataIn(transfer) => self.wait_for_thread(transfer),
+            Wake::DataOut(transfer) => self.send_out(transfer),
+            Wake::Served(transfer) => self.served(transfer),
             Wake::WishRead(word) => self.wish_read(word),
             Wake::GivesBack(word) => self.send_lock_word(word),
             Wake::Durable(word) => self.take_back(word),

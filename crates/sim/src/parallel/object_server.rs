@@ -1,7 +1,7 @@
 //! An object server: its threads, its link, its targets with their memory and their journals.
 //!
-//! All of these are first come, first served, so that it is known when a request comes, or the data of a write are in, when it
-//! is done.
+//! All of these are first come, first served: a request comes to each of them when it is through with the one before. So it is
+//! known when a device begins with a request when that is over, and a link takes whatever has left its device first.
 
 use std::collections::VecDeque;
 
@@ -13,8 +13,10 @@ use crate::prediction::ServerTotal;
 /// One object server.
 #[derive(Debug)]
 pub(super) struct ObjectServer {
-    /// When each thread is free; none where there are as many as it takes.
-    threads: Vec<Time>,
+    /// Threads without a request; none where there are as many as it takes.
+    idle: Option<u32>,
+    /// Requests that wait for a thread.
+    waiting: VecDeque<u32>,
     /// Its link, in and out.
     incoming: Queue,
     outgoing: Queue,
@@ -37,7 +39,8 @@ struct Target {
 impl ObjectServer {
     pub(super) fn new(costs: &ObjectServers) -> ObjectServer {
         ObjectServer {
-            threads: vec![Time::default(); costs.threads.unwrap_or(0) as usize],
+            idle: costs.threads,
+            waiting: VecDeque::new(),
             incoming: Queue::default(),
             outgoing: Queue::default(),
             targets: vec![Target::default(); costs.targets as usize],
@@ -50,7 +53,31 @@ impl ObjectServer {
         pass(&mut self.incoming, costs.link, now, bytes)
     }
 
-    /// A write whose data are in now: when it is answered, and when it is on the device. A target answers as soon as its
+    /// A request with this number needs a thread: whether it has one now. If not, it waits for its turn to have that of a
+    /// request that is done.
+    pub(super) fn take_thread(&mut self, request: u32) -> bool {
+        match &mut self.idle {
+            None => true,
+            Some(0) => {
+                self.waiting.push_back(request);
+                false
+            }
+            Some(idle) => {
+                *idle -= 1;
+                true
+            }
+        }
+    }
+
+    /// A request with a thread is done: the one that has the thread now.
+    pub(super) fn leave_thread(&mut self) -> Option<u32> {
+        let idle = self.idle.as_mut()?;
+        let next = self.waiting.pop_front();
+        *idle += u32::from(next.is_none());
+        next
+    }
+
+    /// A write begins whose data are in: when it is answered, and when it is on the device. A target answers as soon as its
     /// memory has room for the bytes, beside those of writes before that are not on the device yet.
     pub(super) fn write(
         &mut self,
@@ -60,23 +87,21 @@ impl ObjectServer {
         bytes: u64,
     ) -> (Time, Time) {
         self.count(0, bytes);
-        let (thread, begin) = self.thread(now);
         let target = &mut self.targets[target as usize];
-        let (_, on_device) = target.device.serve(begin, time_of(&costs.write, bytes));
-        let taken = target.hold(costs.memory, begin, on_device, bytes);
-        self.release(thread, taken);
+        let (_, on_device) = target.device.serve(now, time_of(&costs.write, bytes));
+        let taken = target.hold(costs.memory, now, on_device, bytes);
         (taken, on_device)
     }
 
-    /// A read: when its last byte leaves.
+    /// A read begins: when its data are off the device.
     pub(super) fn read(&mut self, costs: &ObjectServers, now: Time, target: u32, bytes: u64) -> Time {
         self.count(bytes, 0);
-        let (thread, begin) = self.thread(now);
-        let service = time_of(&costs.read, bytes);
-        let (_, read) = self.targets[target as usize].device.serve(begin, service);
-        let gone = pass(&mut self.outgoing, costs.link, read, bytes);
-        self.release(thread, gone);
-        gone
+        self.targets[target as usize].device.serve(now, time_of(&costs.read, bytes)).1
+    }
+
+    /// The data of a read are off their device: when the last byte leaves.
+    pub(super) fn send_out(&mut self, costs: &ObjectServers, now: Time, bytes: u64) -> Time {
+        pass(&mut self.outgoing, costs.link, now, bytes)
     }
 
     /// A wish that all of a target's data be durable: when they are.
@@ -110,18 +135,6 @@ impl ObjectServer {
         self.done.requests += 1;
         self.done.bytes_read += read;
         self.done.bytes_written += written;
-    }
-
-    /// The thread that is free first, if their number is limited, and when it begins with what is there.
-    fn thread(&self, there: Time) -> (Option<usize>, Time) {
-        let thread = (0..self.threads.len()).min_by_key(|thread| self.threads[*thread]);
-        (thread, thread.map_or(there, |thread| self.threads[thread].max(there)))
-    }
-
-    fn release(&mut self, thread: Option<usize>, at: Time) {
-        if let Some(thread) = thread {
-            self.threads[thread] = at;
-        }
     }
 }
 
@@ -186,11 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_is_taken_until_the_device_is_done() {
-        let costs = ObjectServers { targets: 2, threads: Some(1), ..servers() };
-        let mut server = ObjectServer::new(&costs);
-        assert_eq!(done(server.write(&costs, Time(0), 0, MB).0), 21);
-        assert_eq!(done(server.write(&costs, Time(0), 1, MB).0), 42);
+    fn a_request_has_the_thread_of_the_first_that_is_done() {
+        let mut server = ObjectServer::new(&ObjectServers { threads: Some(2), ..servers() });
+        assert_eq!([0, 1, 2, 3].map(|request| server.take_thread(request)), [true, true, false, false]);
+        assert_eq!(
+            (server.leave_thread(), server.leave_thread(), server.leave_thread()),
+            (Some(2), Some(3), None)
+        );
+        assert!(server.take_thread(4));
     }
 
     #[test]
@@ -203,7 +219,10 @@ mod tests {
         });
         assert_eq!(writes, [2 + 21, 4 + 21]);
         let mut server = ObjectServer::new(&costs);
-        let reads = [0, 1].map(|target| done(server.read(&costs, Time(0), target, MB)));
+        let reads = [0, 1].map(|target| {
+            let read = server.read(&costs, Time(0), target, MB);
+            done(server.send_out(&costs, read, MB))
+        });
         assert_eq!(reads, [11 + 2, 11 + 4]);
     }
 

@@ -677,6 +677,28 @@ fn a_device_is_not_kept_for_data_that_are_still_on_the_link() {
 }
 
 #[test]
+fn a_link_is_not_kept_for_data_that_are_still_on_a_device() {
+    let mut costs = costs();
+    (costs.servers.targets, costs.servers.link) = (2, Some(rate(100)));
+    // A megabyte is 11 ms on the device and 10 ms on the link. Two are read from one target, then one from the other: that
+    // is off its device with the first, and leaves before the second.
+    let wanted = [(0, 0, 1, read(0..MB)), (0, 1, 1, read(2 * MB..3 * MB)), (0, 2, 1, read(MB..2 * MB))];
+    assert_eq!(in_ms(&costs, wanted), [WAYS + 11 + 10, WAYS + 11 + 30, WAYS + 11 + 20]);
+}
+
+#[test]
+fn a_thread_is_taken_until_a_request_is_done() {
+    let mut costs = costs();
+    (costs.servers.targets, costs.servers.threads) = (2, Some(1));
+    let wanted = [(0, 0, 1, write(0..MB)), (0, 1, 1, write(MB..2 * MB)), (0, 2, 1, read(2 * MB..3 * MB))];
+    assert_eq!(in_ms(&costs, wanted.clone()), [WAYS + 21, WAYS + 42, WAYS + 53]);
+    // A read has its thread until the link has its data.
+    costs.servers.link = Some(rate(1000));
+    let wanted = [(0, 0, 1, read(0..MB)), (0, 1, 1, read(MB..2 * MB))];
+    assert_eq!(in_ms(&costs, wanted), [WAYS + 12, WAYS + 24]);
+}
+
+#[test]
 fn ten_thousand_ranks_wait_for_room_without_as_many_calls() {
     // In a small stack: each would need a frame or more.
     let run = || {
