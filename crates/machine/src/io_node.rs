@@ -59,6 +59,12 @@ impl IoNode {
         IoNode::parse("machines/io-nodes/baylor-1995.toml", OF_BAYLOR)
     }
 
+    /// The most bytes of a strip that lie together on the disks: without RAID, those of a unit on one disk. The disks of a RAID
+    /// group divide a strip themselves.
+    pub fn together(&self, strip: u64) -> u64 {
+        if self.disks.raid.is_some() { strip } else { strip.min(self.unit) }
+    }
+
     /// Reads the section.
     pub(crate) fn read(mut section: Section<'_>) -> Result<IoNode, MachineError> {
         let mut cpu = section.section("cpu")?;

@@ -14,7 +14,7 @@ use crate::mpi_io::MpiIo;
 use crate::network::Network;
 use crate::parallel::ParallelFiles;
 use crate::processor_cache::ProcessorCache;
-use crate::quantity::{Bandwidth, Duration};
+use crate::quantity::{Bandwidth, Duration, size_text};
 use crate::rewrites::Rewrites;
 use crate::section::{Section, Source, read_file};
 use crate::shared_files::SharedFiles;
@@ -473,6 +473,16 @@ fn machine(mut root: Section<'_>) -> Result<Machine, MachineError> {
         calls: calls(root.section("calls")?)?,
         mpi_io: if root.has("mpi-io") { Some(MpiIo::read(root.section("mpi-io")?)?) } else { None },
     };
+    if let (Storage::IoNodes { strip, .. }, Some(node)) = (&machine.storage, &machine.io_node)
+        && node.together(*strip) > node.buffer
+    {
+        let buffer = size_text(node.buffer);
+        let expected = match node.disks.raid {
+            Some(_) => format!("at most io-node.buffer = \"{buffer}\""),
+            None => format!("at most io-node.buffer = \"{buffer}\", or an io-node.unit of at most that"),
+        };
+        return Err(root.section("storage")?.conflict("strip", expected));
+    }
     root.finish()?;
     Ok(machine)
 }

@@ -43,6 +43,30 @@ fn what_is_written_reads_the_same() {
     assert!(matches!(disks.disk, Disk::SolidState(device) if device.channels == 4));
 }
 
+const WITH_IO_NODES: &str = include_str!("../../../../machines/pios-64.toml");
+
+/// What is wrong with the machine whose files are on I/O nodes, with these changes.
+fn message(changes: &[(&str, &str)]) -> Option<String> {
+    let text = changes.iter().fold(WITH_IO_NODES.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    Machine::parse("my.toml", &text).err().map(|error| error.to_string())
+}
+
+#[test]
+fn strips_that_an_io_node_cannot_hold_are_refused() {
+    let line = WITH_IO_NODES.lines().position(|line| line.starts_with("strip = ")).unwrap() + 1;
+    let small = ("buffer = \"64 MiB\"", "buffer = \"16 KiB\"");
+    let expected = format!(
+        "my.toml:{line}: storage.strip = \"32 KiB\": expected at most io-node.buffer = \"16 KiB\", or an io-node.unit"
+    );
+    let found = message(&[small]).unwrap();
+    assert!(found.starts_with(&expected), "{found}");
+    // The node has a request for each of its disks.
+    assert_eq!(message(&[small, ("unit = \"1 MiB\"", "unit = \"16 KiB\"")]), None);
+}
+
 const NVME: &str = include_str!("../../../../machines/io-nodes/nvme-p4500.toml");
 const SATA: &str = include_str!("../../../../machines/io-nodes/sata-s4500.toml");
 

@@ -6,6 +6,8 @@
 //! comes in through these, and is done when the memory has taken it. What the memory fetches and writes passes bus and
 //! disks. Without memory, every request goes to the disks.
 //!
+//! A request of the node is for what lies together on the disks: a strip, or what of it is on one disk, if it is on several.
+//!
 //! Where a strip is on the disks is settled when it is first touched: the next free place. So files that are written or
 //! read in order are contiguous, and files that grow together are interleaved, as under a file system that allocates on
 //! demand.
@@ -27,6 +29,8 @@ pub(super) struct NodeServer {
     node: IoNode,
     memory: Option<Cache>,
     strip: u64,
+    /// From each multiple of it on, another disk has the bytes. None where the disks divide what they are asked for themselves.
+    unit: Option<u64>,
     /// Bytes of a message without data.
     message: u64,
     /// Place of each strip on the disks, by file and number.
@@ -77,6 +81,7 @@ impl NodeServer {
             node: IoNode::new(node, adapter),
             memory,
             strip,
+            unit: node.disks.raid.is_none().then_some(node.unit),
             message,
             places: BTreeMap::new(),
             parts: Slab::new(),
@@ -226,9 +231,11 @@ impl NodeServer {
         let (mut at, end) = (offset, offset.saturating_add(length));
         while at < end {
             let (number, within) = (at / self.strip, at % self.strip);
-            let bytes = (self.strip - within).min(end - at);
             let next_place = self.places.len() as u64;
             let place = *self.places.entry((file, number)).or_insert(next_place);
+            let on_disks = place * self.strip + within;
+            let on_disk = self.unit.map_or(u64::MAX, |unit| unit - on_disks % unit);
+            let bytes = (self.strip - within).min(end - at).min(on_disk);
             let id = self.jobs.insert(job);
             match job {
                 Job::Part(part) => self.parts[part].jobs += 1,
@@ -239,7 +246,7 @@ impl NodeServer {
                 }
             }
             let message = if at == offset { self.message } else { 0 };
-            let offset = place * self.strip + within;
+            let offset = on_disks;
             self.node
                 .arrive(now, IoRequest { id, direction, offset, bytes, message, hit: false, between })?;
             at += bytes;
