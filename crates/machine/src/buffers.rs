@@ -179,11 +179,16 @@ fn change(table: &mut toml::Table, key: &str, text: &str) -> Result<(), String> 
 }
 
 impl Buffers {
-    /// Reads the section of an I/O node's memory, which must have a size.
+    /// Reads the section of an I/O node's memory, which must have a size, and is one for all ranks.
     pub(crate) fn read_cache(section: Section<'_>) -> Result<Buffers, MachineError> {
         let empty = section.conflict("size", "a size above \"0 B\", or no cache at all".to_owned());
+        let divided = section.conflict("shared", "true: an I/O node's memory is for all ranks".to_owned());
         let buffers = Buffers::read(section)?;
-        if buffers.size > 0 { Ok(buffers) } else { Err(empty) }
+        match buffers {
+            Buffers { size: 0, .. } => Err(empty),
+            Buffers { shared: false, .. } => Err(divided),
+            _ => Ok(buffers),
+        }
     }
 
     /// The keys, as [`Buffers::read`] reads them, as one table.

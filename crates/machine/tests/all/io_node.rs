@@ -67,6 +67,12 @@ fn strips_that_an_io_node_cannot_hold_are_refused() {
     assert_eq!(message(&[small, ("unit = \"1 MiB\"", "unit = \"16 KiB\"")]), None);
 }
 
+#[test]
+fn memory_of_an_io_node_is_not_divided_among_ranks() {
+    let found = message(&[("shared = true", "shared = false")]).unwrap();
+    assert!(found.contains("storage.cache.shared = false: expected true: an I/O node's memory"), "{found}");
+}
+
 const NVME: &str = include_str!("../../../../machines/io-nodes/nvme-p4500.toml");
 const SATA: &str = include_str!("../../../../machines/io-nodes/sata-s4500.toml");
 
