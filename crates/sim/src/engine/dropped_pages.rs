@@ -63,6 +63,9 @@ impl Engine<'_> {
             parallel.set_size(self.now, file, size);
             self.carry_out();
         }
+        if size == 0 {
+            self.empty_on_servers(file);
+        }
     }
 
     /// The pages of a file that begin at `size` or beyond: their bytes.

@@ -342,6 +342,15 @@ impl Engine<'_> {
         self.arm(part.server);
     }
 
+    /// All servers drop what their memory has of a file.
+    pub(super) fn empty_on_servers(&mut self, file: u32) {
+        for server in 0..self.hardware.servers.len() as u32 {
+            let emptied = self.hardware.servers[server as usize].empty(self.now, file);
+            self.note_failure(emptied);
+            self.arm(server);
+        }
+    }
+
     /// Sees to it that a server is looked after when something happens in it.
     fn arm(&mut self, number: u32) {
         let server = &mut self.hardware.servers[number as usize];

@@ -37,6 +37,8 @@ pub(super) struct NodeServer {
     places: BTreeMap<(u32, u64), u64>,
     /// Parts that are being served.
     parts: Slab<Serving>,
+    /// How many of them are of each file.
+    under_way: BTreeMap<u32, u32>,
     /// What the node is busy with, by the number it was given.
     jobs: Slab<Job>,
     /// Requests of the node that each transfer of the memory still needs.
@@ -85,6 +87,7 @@ impl NodeServer {
             message,
             places: BTreeMap::new(),
             parts: Slab::new(),
+            under_way: BTreeMap::new(),
             jobs: Slab::new(),
             transfers: BTreeMap::new(),
             actions: Vec::new(),
@@ -100,6 +103,7 @@ impl NodeServer {
 
     pub(super) fn arrive(&mut self, now: Time, part: Part) -> Result<(), IoNodeError> {
         let id = self.parts.insert(Serving { part, jobs: 0 });
+        *self.under_way.entry(part.file).or_default() += 1;
         if part.syncs {
             return self.ask_memory(now, id);
         }
@@ -108,6 +112,17 @@ impl NodeServer {
         }
         let between = if self.memory.is_some() { Between::NetworkAndMemory } else { Between::NetworkAndDisk };
         self.request(now, Job::Part(id), (part.file, part.offset, part.bytes), part.direction, between)
+    }
+
+    /// A file has no bytes any more: memory drops what it has of it, and does not write it. While a rank reads or writes the
+    /// file, the rank and whoever empties it do not agree on what is there, and memory keeps it.
+    pub(super) fn empty(&mut self, now: Time, file: u32) -> Result<(), IoNodeError> {
+        if self.under_way.contains_key(&file) {
+            return Ok(());
+        }
+        let file = FileId(file.into());
+        self.tell_memory(now, Event::Forget { file })?;
+        self.tell_memory(now, Event::Size { file, bytes: 0 })
     }
 
     /// A request of the node is done.
@@ -152,9 +167,16 @@ impl NodeServer {
     }
 
     fn finish(&mut self, now: Time, id: u32) {
+        let part = self.parts[id].part;
         self.finished_at = now;
-        self.finished.push(self.parts[id].part);
+        self.finished.push(part);
         self.parts.remove(id);
+        if let Some(count) = self.under_way.get_mut(&part.file) {
+            *count -= 1;
+            if *count == 0 {
+                self.under_way.remove(&part.file);
+            }
+        }
     }
 
     // --- Memory ---

@@ -66,6 +66,14 @@ impl Server {
         Ok(())
     }
 
+    /// A file has no bytes any more.
+    pub(crate) fn empty(&mut self, now: Time, file: u32) -> Result<(), IoNodeError> {
+        match &mut self.kind {
+            Kind::Strips(_) => Ok(()),
+            Kind::Node(server) => server.empty(now, file),
+        }
+    }
+
     /// Whether it tells a rank that all is written that is still on its way to the disks.
     pub(crate) fn writes_behind(&self) -> bool {
         match &self.kind {

@@ -186,3 +186,21 @@ fn a_strip_may_be_larger_than_the_buffer_if_its_units_are_not() {
     let found = predict(&Machine::parse("large.toml", &text).unwrap(), &[(Direction::Write, 0, 2 << 20)]);
     assert!(time_ns(&found, Op::Write) > 2048 * DISK_NS);
 }
+
+#[test]
+fn memory_drops_a_file_that_is_emptied() {
+    let read_ns = |size| {
+        let mut emptied = workload(&[(Direction::Write, 0, 1024), (Direction::Read, 0, 1024)]);
+        let step = |what| Step { think: Duration::ZERO, idle: Duration::from_picoseconds(1 << 40), what };
+        let cut = |size| step(What::Resize(HandleId(0), Call::Ftruncate, size));
+        emptied.programs[0].splice(1..1, [cut(size), cut(1024)]);
+        let (hints, options) = (Hints::default(), Options::default());
+        let strategy = Strategy::Independent;
+        let found =
+            simulate(&machine(CACHE), &emptied, strategy, &hints, &options, None, &mut |_| ()).unwrap();
+        time_ns(&found, Op::Read)
+    };
+    let hit = 1_000 + link_ns(200) + 200 + 10_000 + 5_000 + 1024 + link_ns(1024) + 1024;
+    assert_eq!(read_ns(1024), hit, "its size stays");
+    assert!(read_ns(0) > hit + DISK_NS, "it is fetched");
+}
