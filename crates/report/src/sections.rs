@@ -1,10 +1,12 @@
 //! The explanation in tables: the same for text and HTML.
 
+use std::collections::BTreeMap;
+
 use pio_explain::{
-    Amount, Explanation, FileStatistics, LayerTable, OperationView, Order, Pattern, ProcessStatistics, Rates,
-    SizeClass, Sizes, Tally,
+    Amount, Explanation, FileStatistics, Finding, LayerTable, OperationView, Order, Pattern,
+    ProcessStatistics, Rates, SizeClass, Sizes, Tally,
 };
-use pio_trace::{Layer, Op};
+use pio_trace::{FileId, Layer, Op};
 
 use crate::file_systems;
 use crate::live;
@@ -397,6 +399,7 @@ pub(crate) fn time_on(file: &FileStatistics) -> u64 {
 pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
     let files = files_shown(found, limits);
     let shown = files.len();
+    let lost_ns = if limits.wide { lost_by_file_ns(found) } else { BTreeMap::new() };
     let rows = files.iter().map(|file| {
         let (traffic, order) = if has_posix(file) {
             (&file.file_system, file.order_at_file_system())
@@ -417,7 +420,7 @@ pub(crate) fn files(found: &Explanation, limits: &Limits) -> Table {
             order.map_or(String::new(), order_name),
         ];
         if limits.wide {
-            row.extend(more_of_file(found, file));
+            row.extend(more_of_file(file, lost_ns.get(&file.file).copied().unwrap_or(0.0)));
         }
         row
     });
@@ -461,13 +464,21 @@ fn order_name(order: Order) -> String {
 const MORE_OF_FILE: [&str; 8] =
     [">reads a byte", ">writes a byte", ">opens", ">other calls", ">at a time", ">lost", ">max/mean", "on"];
 
-fn more_of_file(found: &Explanation, file: &FileStatistics) -> [String; 8] {
+/// What all findings cost on each file.
+fn lost_by_file_ns(found: &Explanation) -> BTreeMap<FileId, f64> {
+    let mut lost_ns = BTreeMap::new();
+    for (file, one_ns) in found.findings.iter().flat_map(Finding::lost_by_file_ns) {
+        *lost_ns.entry(file).or_insert(0.0) += one_ns;
+    }
+    lost_ns
+}
+
+fn more_of_file(file: &FileStatistics, lost_ns: f64) -> [String; 8] {
     let calls = if has_posix(file) { &file.file_system } else { &file.program };
     let times = |value: f64| {
         if value > 0.0 { units::significant((value * 100.0).round() / 100.0) } else { String::new() }
     };
     let (read, written) = file.times_moved().unwrap_or_default();
-    let lost_ns: f64 = found.findings.iter().map(|finding| finding.lost_on_ns(file.file)).sum();
     [
         times(read),
         times(written),

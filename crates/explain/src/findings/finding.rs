@@ -208,10 +208,11 @@ pub struct Gain {
 }
 
 impl Finding {
-    /// What it costs on one file, nanoseconds of the job: by the part of its time that went there. 0 if that is not known.
-    pub fn lost_on_ns(&self, file: FileId) -> f64 {
-        let part = self.files.iter().find(|one| one.id == file).map_or(0, |one| one.time_ns);
-        self.lost_ns.unwrap_or(0.0) * part as f64 / self.cost.time_ns.max(1) as f64
+    /// What it costs on each of its files, nanoseconds of the job: by the part of its time that went there. 0 if that is not
+    /// known.
+    pub fn lost_by_file_ns(&self) -> impl Iterator<Item = (FileId, f64)> + '_ {
+        let (lost_ns, time_ns) = (self.lost_ns.unwrap_or(0.0), self.cost.time_ns.max(1) as f64);
+        self.files.iter().map(move |one| (one.id, lost_ns * one.time_ns as f64 / time_ns))
     }
 
     /// What its calls took, nanoseconds of the job: it cannot cost more.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use pio_explain::Explanation;
+use pio_explain::findings::Involved;
 use pio_learn::Interval;
 use pio_report::Prediction;
 use pio_trace::{Call, Event, File, FileId, Op, Process, Tables, Target, Trace, TraceWriter};
@@ -554,6 +555,29 @@ fn findings_of_one_run_are_new_or_gone_whatever_they_cost() {
     assert_eq!(cells, ["–", "not known", "new"]);
     let cells: Vec<String> = told(&before, &before);
     assert_eq!(cells, ["not known", "not known", "–"]);
+}
+
+#[test]
+fn what_a_file_lost_is_the_sum_over_findings() {
+    let (tables, events) = synthetic::checkpoints(8, 25);
+    let mut found = Explanation::of(&tables, events.clone());
+    let (file, path) = (found.files[0].file, found.files[0].path.clone());
+    found.findings.truncate(1);
+    let finding = &mut found.findings[0];
+    finding.lost_ns = Some(4e9);
+    // Three quarters of its time went by at the file.
+    let time_ns = finding.cost.time_ns / 4 * 3;
+    finding.cost.time_ns = time_ns / 3 * 4;
+    finding.files = vec![Involved { id: file, calls: 1, time_ns }];
+    found.findings.push(found.findings[0].clone());
+    let mut out = Vec::new();
+    let splits = pio_explain::splits_of(&tables, &events);
+    pio_report::html(&tables, events.iter().cloned(), &splits, &found, &[], &mut out)
+        .expect("memory takes it");
+    let page = String::from_utf8(out).expect("the page is UTF-8");
+    let (_, table) = page.split_once("Files, by time spent on them").expect("there is one");
+    let row = table.split("<tr").find(|row| row.contains(&path)).expect("it is there");
+    assert!(row.contains(">6 s<"), "{row}");
 }
 
 /// The pages of a trace: of what was gathered while it was explained, and without that; and whether anything was.
