@@ -38,7 +38,7 @@ fn body(counted: &Counted) -> String {
     let mut text = String::new();
     for activity in &counted.activity {
         text.push_str(&activity_text(activity));
-        text.push_str(&heat::text(activity));
+        text.push_str(&heat::text(activity, counted.processes));
     }
     for table in tables(counted, &limits) {
         text.push_str(&format!("\n{}", table.text()));
@@ -108,7 +108,7 @@ pub(crate) fn html(counted: &Counted) -> String {
     let mut html = String::new();
     for activity in &counted.activity {
         html.push_str(&activity_figure(activity));
-        html.push_str(&heat::figure(activity));
+        html.push_str(&heat::figure(activity, counted.processes));
     }
     html.extend(tables(counted, &limits).iter().map(Table::html));
     html
