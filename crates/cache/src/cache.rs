@@ -1,6 +1,6 @@
 //! The cache: requests in, transfers out.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use crate::event::{Action, Event, FileId, ProcessId, RequestId};
 use crate::files::Files;
@@ -12,6 +12,7 @@ use crate::settings::{Settings, SettingsError, Writes};
 use crate::slab::Slab;
 use crate::statistics::Statistics;
 use crate::transfer::{Kind, Transfer};
+use crate::waiting::{HeldUp, Waiting};
 
 /// An extent buffer cache, as a pure state machine: it says what has to be done, and is told what was done.
 ///
@@ -25,8 +26,8 @@ pub struct Cache {
     pub(crate) owners: Owners,
     pub(crate) requests: Slab<Request>,
     pub(crate) transfers: Slab<Transfer>,
-    /// Requests that wait for room or for the dirty limit, the oldest first.
-    pub(crate) waiting: Vec<(u32, Wait)>,
+    /// Requests that wait for room or for the dirty limit.
+    pub(crate) waiting: Waiting,
     /// Extents of blocks that became dirty and are not being written (or were not when they became so), the oldest
     /// first: file, first block, blocks.
     pub(crate) dirty: VecDeque<(u32, u64, u64)>,
@@ -56,7 +57,7 @@ pub(crate) struct Request {
 }
 
 /// What a request waits for that is not a transfer of its own.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Wait {
     /// Evictable blocks; of the given process, if it is at its limit.
     Room(Option<u32>),
@@ -87,7 +88,7 @@ impl Cache {
             owners: Owners::new(settings.process_limit_bytes.map(|bytes| bytes / settings.block_bytes)),
             requests: Slab::new(),
             transfers: Slab::new(),
-            waiting: Vec::new(),
+            waiting: Waiting::default(),
             dirty: VecDeque::new(),
             dirty_blocks: 0,
             writing_blocks: 0,
@@ -158,8 +159,10 @@ impl Cache {
 
     /// Carries a request on, which waits for nothing at the moment.
     pub(crate) fn go_on(&mut self, slot: u32, actions: &mut Vec<Action>) {
-        let held_up: Vec<Wait> = self.waiting.iter().map(|waiting| waiting.1).collect();
-        match self.proceed(slot, &held_up, actions) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let proceeded = self.proceed(slot, HeldUp::AllOf(&waiting), actions);
+        self.waiting = waiting;
+        match proceeded {
             Ok(()) => self.all_taken_care_of(slot, actions),
             Err(Stop::Transfer) => {}
             Err(Stop::Wait(wait)) => {
@@ -167,33 +170,39 @@ impl Cache {
                     Wait::Room(_) => self.statistics.waits_for_room += 1,
                     Wait::DirtyLimit => self.statistics.waits_for_dirty_limit += 1,
                 }
-                self.waiting.push((slot, wait));
+                self.waiting.add(slot, wait);
             }
         }
     }
 
     /// Carries on what waited, the oldest first: nobody overtakes one that waits for the same.
     pub(crate) fn retry(&mut self, actions: &mut Vec<Action>) {
-        let mut held_up = Vec::new();
-        let mut still_waiting = Vec::new();
-        for (slot, wait) in std::mem::take(&mut self.waiting) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let mut held_up = BTreeSet::new();
+        // Nobody waits meanwhile: what is read ahead for one that goes on takes room before the next has its turn.
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let mut firsts = waiting.firsts();
+        while let Some((turn, wait)) = firsts.pop_first() {
             if held_up.contains(&wait) {
-                still_waiting.push((slot, wait));
                 continue;
             }
-            match self.proceed(slot, &held_up, actions) {
+            let Some(slot) = waiting.take_first(wait) else { continue };
+            match self.proceed(slot, HeldUp::These(&held_up), actions) {
                 Ok(()) => self.all_taken_care_of(slot, actions),
                 Err(Stop::Transfer) => {}
-                Err(Stop::Wait(wait)) => {
-                    held_up.push(wait);
-                    still_waiting.push((slot, wait));
+                Err(Stop::Wait(next)) => {
+                    held_up.insert(next);
+                    waiting.put_back(slot, next, turn);
                 }
             }
+            firsts.extend(waiting.first(wait).map(|turn| (turn, wait)));
         }
-        self.waiting = still_waiting;
+        self.waiting = waiting;
     }
 
-    fn proceed(&mut self, slot: u32, held_up: &[Wait], actions: &mut Vec<Action>) -> Result<(), Stop> {
+    fn proceed(&mut self, slot: u32, held_up: HeldUp<'_>, actions: &mut Vec<Action>) -> Result<(), Stop> {
         if self.request(slot).is_write {
             self.proceed_to_write(slot, held_up, actions)
         } else {

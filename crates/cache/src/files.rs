@@ -18,11 +18,10 @@ struct File {
     told_bytes: Option<u64>,
     written_bytes: u64,
     /// Where each process stopped reading.
-    stopped: Vec<Stopped>,
+    stopped: HashMap<ProcessId, Stopped>,
 }
 
 struct Stopped {
-    process: ProcessId,
     end: u64,
     /// From where it began again at the start, the latest first.
     turns: Vec<u64>,
@@ -42,7 +41,7 @@ impl Files {
             return number;
         }
         let number = *self.numbers.entry(id).or_insert_with(|| {
-            self.files.push(File { id, told_bytes: None, written_bytes: 0, stopped: Vec::new() });
+            self.files.push(File { id, told_bytes: None, written_bytes: 0, stopped: HashMap::new() });
             (self.files.len() - 1) as u32
         });
         self.last = Some((id, number));
@@ -69,7 +68,7 @@ impl Files {
     /// Nothing is known of a file any more.
     pub(crate) fn forget(&mut self, number: u32) {
         let file = &mut self.files[number as usize];
-        *file = File { id: file.id, told_bytes: None, written_bytes: 0, stopped: Vec::new() };
+        *file = File { id: file.id, told_bytes: None, written_bytes: 0, stopped: HashMap::new() };
     }
 
     /// The first byte behind everything that there may be below.
@@ -87,7 +86,7 @@ impl Files {
     /// Whether a process reads on from where it stopped (or at the start), reading up to `end` now.
     pub(crate) fn reads_on(&mut self, number: u32, process: ProcessId, offset: u64, end: u64) -> bool {
         let stopped = &mut self.files[number as usize].stopped;
-        match stopped.iter_mut().find(|entry| entry.process == process) {
+        match stopped.get_mut(&process) {
             Some(entry) => {
                 let stopped = std::mem::replace(&mut entry.end, end);
                 if offset == 0 && !entry.turns.contains(&stopped) {
@@ -97,7 +96,7 @@ impl Files {
                 stopped == offset || offset == 0
             }
             None => {
-                stopped.push(Stopped { process, end, turns: Vec::new() });
+                stopped.insert(process, Stopped { end, turns: Vec::new() });
                 offset == 0
             }
         }
@@ -106,6 +105,6 @@ impl Files {
     /// Whether a process has gone back to the start from here before: it may again.
     pub(crate) fn turns_at(&self, number: u32, process: ProcessId, offset: u64) -> bool {
         let stopped = &self.files[number as usize].stopped;
-        stopped.iter().any(|entry| entry.process == process && entry.turns.contains(&offset))
+        stopped.get(&process).is_some_and(|entry| entry.turns.contains(&offset))
     }
 }

@@ -22,6 +22,7 @@ mod settings;
 mod slab;
 mod statistics;
 mod transfer;
+mod waiting;
 mod write;
 
 pub use cache::Cache;

@@ -8,6 +8,7 @@ use crate::policy::Policy;
 use crate::runs::{Data, Traits};
 use crate::settings::ReadAhead;
 use crate::transfer::Kind;
+use crate::waiting::HeldUp;
 
 impl Cache {
     /// A process wants to read.
@@ -35,7 +36,7 @@ impl Cache {
     pub(crate) fn proceed_to_read(
         &mut self,
         slot: u32,
-        held_up: &[Wait],
+        held_up: HeldUp<'_>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Stop> {
         let mut fetch = None;
@@ -113,7 +114,7 @@ impl Cache {
         &mut self,
         slot: u32,
         blocks: Range<u64>,
-        held_up: &[Wait],
+        held_up: HeldUp<'_>,
         fetch: &mut Option<u32>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Wait> {
@@ -141,9 +142,9 @@ impl Cache {
     }
 
     /// Whether it is a process's turn to ask for room, or others have waited for longer.
-    pub(crate) fn check_turn(&self, process: u32, held_up: &[Wait]) -> Result<(), Wait> {
+    pub(crate) fn check_turn(&self, process: u32, held_up: HeldUp<'_>) -> Result<(), Wait> {
         let wait = Wait::Room((self.owners.allowance(process) == 0).then_some(process));
-        if held_up.contains(&wait) { Err(wait) } else { Ok(()) }
+        if held_up.contains(wait) { Err(wait) } else { Ok(()) }
     }
 
     /// The transfer that fetches `block`: the one that goes up to it, or a new one.

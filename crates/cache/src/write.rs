@@ -8,6 +8,7 @@ use crate::index::NONE;
 use crate::runs::{Data, Traits};
 use crate::settings::Writes;
 use crate::transfer::Kind;
+use crate::waiting::HeldUp;
 
 impl Cache {
     /// A process wants to write.
@@ -81,7 +82,7 @@ impl Cache {
     pub(crate) fn proceed_to_write(
         &mut self,
         slot: u32,
-        held_up: &[Wait],
+        held_up: HeldUp<'_>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Stop> {
         let mut write = None;
@@ -114,7 +115,7 @@ impl Cache {
         slot: u32,
         blocks: Range<u64>,
         traits: Traits,
-        held_up: &[Wait],
+        held_up: HeldUp<'_>,
         write: &mut Option<u32>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Stop> {
@@ -148,7 +149,7 @@ impl Cache {
         &mut self,
         slot: u32,
         blocks: Range<u64>,
-        held_up: &[Wait],
+        held_up: HeldUp<'_>,
         write: &mut Option<u32>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Stop> {
@@ -205,14 +206,14 @@ impl Cache {
     fn allowed_to_dirty(
         &mut self,
         blocks: u64,
-        held_up: &[Wait],
+        held_up: HeldUp<'_>,
         actions: &mut Vec<Action>,
     ) -> Result<u64, Stop> {
         let allowed = self.dirty_limit() - self.dirty_blocks;
         if allowed < blocks {
             self.write_oldest(blocks - allowed, actions);
         }
-        if allowed == 0 || held_up.contains(&Wait::DirtyLimit) {
+        if allowed == 0 || held_up.contains(Wait::DirtyLimit) {
             return Err(Stop::Wait(Wait::DirtyLimit));
         }
         Ok(blocks.min(allowed))

@@ -1,5 +1,7 @@
 //! What a cache does in the cases that a user thinks of first.
 
+use std::collections::VecDeque;
+
 use pio_cache::{
     Action, Cache, Event, FileId, Policy, ProcessId, ReadAhead, RequestId, Settings, SettingsError,
     TransferId, Writes,
@@ -174,6 +176,37 @@ fn settings_that_cannot_be_are_refused() {
 }
 
 /// A gigabyte in 4 KiB blocks costs what one block costs: a handful of runs, not a quarter of a million.
+#[test]
+fn many_processes_wait_for_room_and_get_it_in_their_order() {
+    // Each transfer that ends lets one go on. If it looked at all that wait, or each read at all processes, this would take
+    // minutes.
+    let processes = 200_000;
+    let settings = Settings { capacity_bytes: 4 * 4096, read_ahead: ReadAhead::JustRead, ..settings() };
+    let mut cache = Cache::new(settings).unwrap();
+    let (mut fetching, mut complete) = (VecDeque::new(), Vec::new());
+    let mut note = |actions: Vec<Action>, fetching: &mut VecDeque<TransferId>| {
+        for action in actions {
+            match action {
+                Action::Fetch { transfer, .. } => fetching.push_back(transfer),
+                Action::Complete { request } => complete.push(request.0),
+                _ => {}
+            }
+        }
+    };
+    for process in 0..processes {
+        // Nobody reads on.
+        let offset = (u64::from(process) + 1) * 4096;
+        let (request, process) = (RequestId(process.into()), ProcessId(process));
+        let read = Event::Read { request, process, file: FILE, offset, length: 4096 };
+        note(handle(&mut cache, read), &mut fetching);
+    }
+    while let Some(transfer) = fetching.pop_front() {
+        note(handle(&mut cache, Event::Fetched { transfer }), &mut fetching);
+    }
+    assert!(complete.into_iter().eq(0..u64::from(processes)));
+    assert!(cache.is_idle());
+}
+
 #[test]
 fn a_large_access_is_one_transfer() {
     let capacity_bytes = 4 << 30;
