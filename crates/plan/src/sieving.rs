@@ -143,10 +143,14 @@ impl Sieving {
                 self.next = positions.end;
                 self.unlock(span, result.err().map(Err), actions);
             }
-            // The lock for pieces is there, or there is none to be had.
-            State::Pieces(positions, lock) if self.next < positions.end => {
-                self.request_pieces(positions, lock.filter(|_| result.is_ok()), actions);
-            }
+            State::Pieces(positions, lock) if self.next < positions.end => match result {
+                Ok(_) => self.request_pieces(positions, lock, actions),
+                Err(_) => {
+                    // Where nothing can be locked, nobody sieves.
+                    self.guard = Guard::Open;
+                    self.request_pieces(positions, None, actions);
+                }
+            },
             State::Pieces(positions, lock) => {
                 self.moved += result.unwrap_or(0);
                 let ended = result.is_ok_and(|moved| moved < positions.end - positions.start);
@@ -302,6 +306,16 @@ pub(crate) mod tests {
                 assert_eq!(found, [lock, Io::Pieces { direction, positions }, Io::Unlock { file }]);
             }
         }
+    }
+
+    #[test]
+    fn a_lock_that_is_not_to_be_had_is_asked_for_once() {
+        // Each window has few pieces.
+        let access = access(1000, 4096, 100_000);
+        let found = requests(Direction::Write, access, Guard::Shared, |io| matches!(io, Io::Lock { .. }));
+        let is_pieces = |io: &Io| matches!(io, Io::Pieces { .. });
+        assert!(found.len() > 3 && matches!(found[0], Io::Lock { .. }), "{found:?}");
+        assert!(found[1..].iter().all(is_pieces), "{found:?}");
     }
 
     #[test]

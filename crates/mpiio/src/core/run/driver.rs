@@ -243,15 +243,20 @@ impl<M: StateMachine + ?Sized> Driver<M> {
                     }
                     Action::Io(io) => {
                         self.log.pause();
-                        if let Io::Lock { .. } = &io {
+                        if let Io::Lock { .. } = &io
+                            && modifying.is_none()
+                        {
                             modifying = means.modify();
                         }
                         let result = match self.failure {
                             Some(error) if self.direction == Direction::Write => Err(error),
                             _ => self.request(means, &io),
                         };
-                        if let Io::Unlock { .. } = &io {
-                            drop(modifying.take());
+                        // What could not be locked is not unlocked either.
+                        if matches!(io, Io::Unlock { .. })
+                            || (matches!(io, Io::Lock { .. }) && result.is_err())
+                        {
+                            modifying = None;
                         }
                         let others = self.actions.len();
                         self.tell(Event::IoDone { result });

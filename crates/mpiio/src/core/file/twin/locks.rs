@@ -1,6 +1,7 @@
 //! What a rank locks, beside its own threads.
 
 use std::ffi::CString;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::vec::IntoIter;
 
@@ -35,9 +36,8 @@ impl StateMachine for Locks {
     }
 }
 
-/// Of the kernel's locks a rank has one for all its threads: one would unlock what another has locked.
-#[test]
-fn who_locks_a_part_of_the_file_keeps_its_own_threads_out_too() {
+/// After each of these steps, whether another thread of this rank could change the file, which is open in `mode`.
+fn free_after(mode: Mode, steps: Vec<Action>) -> Vec<bool> {
     let world = Arc::new(World::new(&[0]));
     let communicator = world.communicator(0);
     // SAFETY: the communicator is ours, as are the table's functions.
@@ -45,14 +45,8 @@ fn who_locks_a_part_of_the_file_keeps_its_own_threads_out_too() {
     let (mut channel, _) = pool.open([0]).unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
     let name = CString::new(file.path().to_str().unwrap()).unwrap();
-    let storage = Storage::open(&name, Mode(4), true, Default::default()).unwrap();
+    let storage = Storage::open(&name, mode, true, Default::default()).unwrap();
     let (alone, found) = (Arc::new(Mutex::new(WorkingMemory::private())), Arc::new(Mutex::new(Vec::new())));
-    let steps = vec![
-        Action::Io(Io::Lock { file: 0..8, shared: false }),
-        Action::Io(Io::Pieces { direction: Direction::Write, positions: 0..0 }),
-        Action::Io(Io::Unlock { file: 0..8 }),
-        Action::Finish { result: Ok(0) },
-    ];
     let access = Access { view: View::contiguous(0), positions: 0..0 };
     let told = found.clone();
     let told = Box::new(move |is_free| told.lock().unwrap().push(is_free));
@@ -60,9 +54,35 @@ fn who_locks_a_part_of_the_file_keeps_its_own_threads_out_too() {
     let mut driver = Driver::collective(&mut channel, machine, Direction::Write, Memory::none(), false);
     let ranks = Ranks::On { channel: &mut channel, modifying: Some(&alone) };
     assert_eq!(driver.run(&mut Means { ranks, storage: &storage }), Ok(0));
-    assert_eq!(*found.lock().unwrap(), [true, false, false, true]);
     pool.put_back(channel);
     pool.forget(true);
     // SAFETY: nobody has it any more.
     unsafe { release(communicator, 1) };
+    let found = found.lock().unwrap();
+    found.clone()
+}
+
+fn lock(file: Range<u64>) -> Action {
+    Action::Io(Io::Lock { file, shared: false })
+}
+
+fn write_nothing() -> Action {
+    Action::Io(Io::Pieces { direction: Direction::Write, positions: 0..0 })
+}
+
+const FINISH: Action = Action::Finish { result: Ok(0) };
+
+/// Of the kernel's locks a rank has one for all its threads: one would unlock what another has locked.
+#[test]
+fn who_locks_a_part_of_the_file_keeps_its_own_threads_out_too() {
+    let steps = vec![lock(0..8), write_nothing(), Action::Io(Io::Unlock { file: 0..8 }), FINISH];
+    assert_eq!(free_after(Mode(4), steps), [true, false, false, true]);
+}
+
+/// It is not asked to unlock that. The kernel refuses to lock for writing what was opened for reading; a Lustre that is mounted
+/// without `flock` refuses all.
+#[test]
+fn who_cannot_lock_a_part_of_the_file_keeps_nobody_out() {
+    let steps = vec![lock(0..8), write_nothing(), lock(8..16), write_nothing(), FINISH];
+    assert_eq!(free_after(Mode(1), steps), [true; 5]);
 }
