@@ -198,11 +198,16 @@ impl PlainFile {
         if size == 0 {
             return Ok(());
         }
-        // SAFETY: numbers only. It returns the error number.
-        signals::uninterrupted(|| match unsafe { libc::posix_fallocate(self.fd(), 0, size as libc::off_t) } {
-            0 => Ok(()),
-            errno => Err(IoError { errno }),
-        })
+        let (fd, size) = (self.fd(), size as libc::off_t);
+        reserve(
+            // SAFETY: numbers only.
+            || check(unsafe { libc::fallocate(fd, 0, 0, size) }.into()).map(drop),
+            // SAFETY: numbers only. It returns the error number.
+            || match unsafe { libc::posix_fallocate(fd, 0, size) } {
+                0 => Ok(()),
+                errno => Err(IoError { errno }),
+            },
+        )
     }
 
     /// Makes the data durable.
@@ -213,6 +218,23 @@ impl PlainFile {
             Err(error) if error.errno == libc::EINVAL => Ok(()),
             result => result.map(drop),
         }
+    }
+}
+
+/// Has the kernel reserve room, where no signal undoes it; on a file system that cannot (NFS before 4.2), writes to each block.
+/// That may take hours, in which the program gets its signals: a user must be able to stop it.
+fn reserve(
+    by_kernel: impl FnMut() -> Result<(), IoError>,
+    mut by_blocks: impl FnMut() -> Result<(), IoError>,
+) -> Result<(), IoError> {
+    match signals::uninterrupted(by_kernel) {
+        Err(error) if error.errno == libc::EOPNOTSUPP => loop {
+            match by_blocks() {
+                Err(error) if error.errno == libc::EINTR => {}
+                result => return result,
+            }
+        },
+        result => result,
     }
 }
 
@@ -253,6 +275,34 @@ mod tests {
 
     /// Read and write, and delete on close.
     const MODE: Mode = Mode(4 + 32);
+
+    /// Whether this thread gets no signal that would end the program.
+    fn is_deaf() -> bool {
+        // SAFETY: all zeros is a valid set to fill in; a set that is not given changes nothing.
+        unsafe {
+            let mut mask = std::mem::zeroed();
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut mask);
+            libc::sigismember(&mask, libc::SIGTERM) == 1
+        }
+    }
+
+    /// Where glibc writes to each block, nothing could stop the program for hours.
+    #[test]
+    fn signals_are_put_off_only_while_the_kernel_reserves_room() {
+        let mut interrupted = [Err(IoError { errno: libc::EINTR }), Ok(())].into_iter();
+        let mut deaf = Vec::new();
+        let by_kernel = || {
+            assert!(is_deaf());
+            Err(IoError { errno: libc::EOPNOTSUPP })
+        };
+        let reserved = reserve(by_kernel, || {
+            deaf.push(is_deaf());
+            interrupted.next().unwrap()
+        });
+        assert_eq!((reserved, deaf), (Ok(()), vec![false, false]));
+        let full = IoError { errno: libc::ENOSPC };
+        assert_eq!(reserve(|| Err(full), || panic!("the kernel can")), Err(full));
+    }
 
     #[test]
     fn a_file_is_removed_under_its_own_name_alone() {
