@@ -5,10 +5,14 @@
 //! who sieves would write back what the file held before their data came, and who fills gaps what it held before the data of who
 //! writes alone.
 //!
-//! So a rank describes its part of a collective write when its independent writes are complete: when all ranks have, nobody
-//! is sieving. What it writes on its own from then on, it writes piece by piece under a shared lock, and aggregators lock the
-//! windows in which they fill gaps. That can happen only where the collective operation is nonblocking, and it is so on all ranks
-//! or on none: blocking ones lock no gaps.
+//! So a rank describes its part of a collective write when the independent writes that it began before are complete: when all
+//! ranks have, nobody is sieving. What it begins on its own from then on, it writes piece by piece under a shared lock, and
+//! aggregators lock the windows in which they fill gaps. So it does while it still waits to describe its part: the collective
+//! write does not wait for those, or a program whose threads always have a write under way would never come to it.
+//!
+//! That can happen where the collective operation is nonblocking, or other threads of a rank may call MPI during a blocking one.
+//! All ranks must know the same of it: an operation is nonblocking on all or on none, and what threads may do on any rank is told
+//! to all when the file is opened. In other programs, blocking operations lock no gaps.
 
 /// What else the program may be writing through the handle during an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,7 +20,7 @@ pub enum Beside {
     /// Nothing that it must look out for.
     #[default]
     Nothing,
-    /// Its ranks on their own, during a nonblocking collective operation.
+    /// Its ranks on their own, during a collective operation that is nonblocking or has other threads beside it.
     Independent,
     /// All ranks together, during an independent operation.
     Collective,

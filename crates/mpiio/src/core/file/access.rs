@@ -13,6 +13,7 @@ use pio_plan::{
 use crate::core::file::hints::Kept;
 use crate::core::file::views::Overlapping;
 use crate::core::file::writes::{UnderWay, Writes};
+use crate::core::mpi::backoff::Backoff;
 use crate::core::mpi::communicator::CollectiveCall;
 use crate::core::mpi::memory::Memory;
 use crate::core::mpi::progress::{May, Step, WouldBlock};
@@ -31,6 +32,8 @@ use crate::core::storage::sidecar::Sidecar;
 pub(crate) struct Inner {
     pub(crate) mode: Mode,
     pub(crate) strategy: Strategy,
+    /// Whether threads of any rank may begin operations while others are in blocking ones.
+    pub(crate) several_threads: bool,
     /// Whether data may end within an etype.
     pub(crate) parts_of_etypes: bool,
     pub(crate) rank: u32,
@@ -136,12 +139,17 @@ impl Inner {
             if self.strategy == Strategy::Auto {
                 operation.context.remembered = self.state().recall(direction);
             }
-            if operation.exchanges_writes(self) {
-                self.writes.wait_for_independent();
+            if self.several_threads {
+                operation.context.beside = Beside::Independent;
+            }
+            let mut operation = Collective::new(operation);
+            // Here this rank waits for itself alone, and can sleep until it is through.
+            let mut backoff = Backoff::new();
+            while !operation.may_be_told(self) {
+                backoff.wait_for_oneself();
             }
             let mut channel = self.collective.acquire()?;
             let began = Instant::now();
-            let mut operation = Collective::new(operation);
             let outcome =
                 to_the_end(&mut channel, self.site.via, |channel| operation.step(self, channel, May::ALL));
             if let Some((choice, after)) = operation.choice() {
@@ -153,11 +161,12 @@ impl Inner {
         }
         // Those that the program began before come first.
         self.independent.drain();
-        let _under_way = (direction == Direction::Write).then(|| self.writes.begin_independent());
+        let under_way = (direction == Direction::Write).then(|| self.writes.begin_independent());
+        let beside = under_way.as_ref().map_or(Beside::Nothing, UnderWay::beside);
         let mut state = self.state();
         let (start, mut memory) = self.check(&mut state, direction, false, positioning, memory)?;
         let bytes = memory.size();
-        if self.beside(direction) == Beside::Nothing
+        if beside == Beside::Nothing
             && let Some(positions) = self.one_request(&state, direction, &start, bytes)
             && let Some(offset) = state.view.offset_of(positions.start)
             && let Some(data) = memory.contiguous(0..bytes)
@@ -175,8 +184,9 @@ impl Inner {
             crate::core::file::twin::hear(machine, outcome);
             return Ok(outcome?);
         }
-        let operation = self.operation(&state, direction, start, memory, None);
+        let mut operation = self.operation(&state, direction, start, memory, None);
         drop(state);
+        operation.context.beside = beside;
         self.alone(operation)
     }
 
@@ -217,6 +227,7 @@ impl Inner {
             self.collective.start(Box::new(work), completion);
         } else if error.is_none() {
             let under_way = (direction == Direction::Write).then(|| self.writes.begin_independent());
+            operation.context.beside = under_way.as_ref().map_or(Beside::Nothing, UnderWay::beside);
             let mut operation = Some((operation, under_way));
             let work = move |(): &mut (), may: May| match may.storage {
                 false => Step::Blocked { on: WouldBlock::OnStorage, moved: false },
@@ -359,18 +370,12 @@ impl Inner {
         }
         let Start::At(start) = operation.start else { return Err(Status::Internal) };
         let Operation { direction, view, overlapping, mut memory, context, atomic, .. } = operation;
-        let context = Context { beside: self.beside(direction), ..context };
         let positions = positions(&view, start, memory.size())?;
         if let Some(overlapping) = overlapping {
             return overlapping.read(&self.storage, positions, &mut memory);
         }
         let access = Access { view, positions };
         self.independently(direction, access, memory, &context, atomic)
-    }
-
-    /// What an independent operation goes on beside.
-    fn beside(&self, direction: Direction) -> Beside {
-        if direction == Direction::Write { self.writes.beside_independent() } else { Beside::Nothing }
     }
 
     /// Without other ranks; in atomic mode, with others kept out of all that lies between the first byte and the last.
@@ -403,7 +408,7 @@ struct Collective {
     phase: Phase,
     /// Until the driver has it.
     operation: Option<Operation>,
-    /// If it writes.
+    /// If ranks write each other's data, from when it waits for this rank's own writes.
     under_way: Option<UnderWay>,
 }
 
@@ -447,6 +452,18 @@ impl Collective {
         }
     }
 
+    /// Whether the other ranks may hear of its part: not while this rank writes what they, or it, could overwrite with old bytes.
+    /// What the rank begins to write from now on looks out for that, and is not waited for.
+    fn may_be_told(&mut self, file: &Inner) -> bool {
+        match &self.operation {
+            Some(operation) if operation.exchanges_writes(file) => {
+                let under_way = self.under_way.get_or_insert_with(|| file.writes.announce_collective());
+                under_way.may_be_told(operation.context.beside)
+            }
+            _ => true,
+        }
+    }
+
     /// Carries on until it would block.
     fn step(&mut self, file: &Inner, channel: &mut Channel, may: May) -> Step<Result<u64, Status>> {
         loop {
@@ -468,17 +485,14 @@ impl Collective {
                     });
                 }
                 Phase::Placed(start) => {
+                    let start = *start;
                     let Some(operation) = &self.operation else { return Step::Done(Err(Status::Internal)) };
                     if operation.needs_storage(file) && !may.storage {
                         return Step::Blocked { on: WouldBlock::OnStorage, moved: false };
                     }
-                    if operation.exchanges_writes(file) && self.under_way.is_none() {
-                        self.under_way = file.writes.begin_collective();
-                        if self.under_way.is_none() {
-                            return Step::Blocked { on: WouldBlock::OnStorage, moved: false };
-                        }
+                    if !self.may_be_told(file) {
+                        return Step::Blocked { on: WouldBlock::OnStorage, moved: false };
                     }
-                    let start = *start;
                     let Some(operation) = self.operation.take() else {
                         return Step::Done(Err(Status::Internal));
                     };

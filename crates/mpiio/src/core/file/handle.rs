@@ -65,7 +65,7 @@ impl File {
     ) -> Result<File, Status> {
         let given_of_site = Given::of_site();
         let wanted = given.followed.or(&settings.hints).or(&given_of_site.followed);
-        let Opened { channel, storage, end, hints, place, number, terms } =
+        let Opened { channel, storage, end, hints, place, number, terms, several_threads } =
             Opened::new(pool, path, mode, given.kept.permissions(), &wanted, &settings.places)?;
         let communicator = channel.communicator.handle();
         let site = Site {
@@ -97,6 +97,7 @@ impl File {
         let inner = Inner {
             mode,
             strategy: settings.strategy,
+            several_threads,
             parts_of_etypes: channel.communicator.moves_parts_of_etypes(),
             site,
             rank: channel.communicator.rank(),

@@ -44,11 +44,14 @@ pub(crate) struct Opened {
     pub(crate) number: u64,
     /// What I/O costs there: what rank 0 was told, if all were told the same.
     pub(crate) terms: Terms,
+    /// Whether on any rank several threads may call MPI at once.
+    pub(crate) several_threads: bool,
 }
 
 /// What a rank says: what came of it, which file it is, the mode, whether there can be a sidecar beside the file, a
-/// number for that, what it was told of costs, and which of those hold for the file; hints; the last word is the channel's.
-type Words = [u64; 8 + hints::WORDS];
+/// number for that, what it was told of costs, which of those hold for the file, and whether several threads may call MPI at once;
+/// hints; the last word is the channel's.
+type Words = [u64; 9 + hints::WORDS];
 
 /// Instead of the number of a status: a rank that waits for the others.
 const WAITS: u64 = u64::MAX;
@@ -88,6 +91,7 @@ impl Opened {
             places.checksum(),
             // Rank 0's counts: the others need not ask the file system where they are.
             if first { places.number_of(name, on_servers) } else { 0 },
+            pool.any_thread_calls()?.into(),
             a,
             b,
             c,
@@ -111,11 +115,13 @@ impl Opened {
         };
         match opened {
             Ok((storage, end)) => {
-                let [_, _, _, beside, number, told, place_number, hints @ .., _] = all[0];
+                let [_, _, _, beside, number, told, place_number, _, hints @ .., _] = all[0];
                 let same = all.iter().all(|[_, _, _, _, _, other, ..]| *other == told);
                 let terms = places.of_number(place_number).filter(|_| same).cloned().unwrap_or_default();
                 let place = place_of_sidecar(&channel, beside == 1, on_servers);
-                Ok(Opened { channel, storage, end, hints: hints::of_words(&hints), place, number, terms })
+                let hints = hints::of_words(&hints);
+                let several_threads = all.iter().any(|[_, _, _, _, _, _, _, threads, ..]| *threads != 0);
+                Ok(Opened { channel, storage, end, hints, place, number, terms, several_threads })
             }
             Err(status) => {
                 pool.put_back(channel);

@@ -122,8 +122,13 @@ impl Communicator {
 
     /// Whether any thread may send and take messages: there are none, they need no MPI, or any thread may call that.
     pub(crate) fn any_thread_sends(&self) -> bool {
+        self.ranks == 1 || self.is_local() || self.any_thread_calls()
+    }
+
+    /// Whether any thread of this rank's program may call MPI, whatever others do: `MPI_THREAD_MULTIPLE`.
+    pub(crate) fn any_thread_calls(&self) -> bool {
         // SAFETY: the shim's function.
-        self.ranks == 1 || self.is_local() || unsafe { (self.mpi.for_threads)() != 0 }
+        unsafe { (self.mpi.for_threads)() != 0 }
     }
 
     /// Whether this MPI moves data that end within an etype.

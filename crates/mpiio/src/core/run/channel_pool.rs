@@ -82,6 +82,11 @@ impl ChannelPool {
         self.lock().control.as_ref().map(|control| control.rank() == 0).ok_or(Status::Communicator)
     }
 
+    /// Whether any thread of this rank's program may call MPI.
+    pub(crate) fn any_thread_calls(&self) -> Result<bool, Status> {
+        self.lock().control.as_ref().map(Communicator::any_thread_calls).ok_or(Status::Communicator)
+    }
+
     /// A file gives its channel back. Collective if the program's communicator is gone.
     pub(crate) fn put_back(&self, channel: Channel) {
         if let Some(left) = self.offer(channel) {
