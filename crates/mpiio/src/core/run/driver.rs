@@ -248,14 +248,14 @@ impl<M: StateMachine + ?Sized> Driver<M> {
                         {
                             modifying = means.modify();
                         }
+                        // What failed since a lock was taken is no reason to keep it.
+                        let gives_back = matches!(io, Io::Unlock { .. });
                         let result = match self.failure {
-                            Some(error) if self.direction == Direction::Write => Err(error),
+                            Some(error) if self.direction == Direction::Write && !gives_back => Err(error),
                             _ => self.request(means, &io),
                         };
                         // What could not be locked is not unlocked either.
-                        if matches!(io, Io::Unlock { .. })
-                            || (matches!(io, Io::Lock { .. }) && result.is_err())
-                        {
+                        if gives_back || (matches!(io, Io::Lock { .. }) && result.is_err()) {
                             modifying = None;
                         }
                         let others = self.actions.len();
