@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process;
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 /// How the names of all files begin that Pioscope puts beside the user's.
 pub(crate) const OURS: &str = ".pioscope-";
@@ -16,19 +16,24 @@ pub(crate) const PREFIX: &str = ".pioscope-scratch-";
 const ALIVE: &str = "alive";
 /// What it is called until it is locked: who finds it before may not take the owner for dead.
 const BEGUN: &str = "alive.begun";
+/// A file that does not name its owner says nothing before that: it may just have been made, or be of another host.
+const OLD: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Locks a folder as our own, as long as the file is open.
 pub(crate) fn hold(folder: &Path) -> io::Result<File> {
+    hold_by(folder, |file| flock(file, FlockOperation::NonBlockingLockExclusive))
+}
+
+fn hold_by(folder: &Path, lock: impl FnOnce(&File) -> rustix::io::Result<()>) -> io::Result<File> {
     let begun = folder.join(BEGUN);
     let mut file = File::create(&begun)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {
-            writeln!(file, "{} {}", host(), process::id())?;
-            fs::rename(begun, folder.join(ALIVE))?;
-        }
-        // Where a file system has no locks, nobody can tell: nothing is removed there.
-        Err(Errno::NOSYS | Errno::OPNOTSUPP) => {}
-        Err(error) => return Err(error.into()),
+    if lock(&file).is_ok() {
+        writeln!(file, "{} {}", host(), process::id())?;
+        fs::rename(begun, folder.join(ALIVE))?;
+    } else {
+        // Not every file system has locks (NFS 3 may have no lockd), and each says so in its own way. Nobody can tell then, also
+        // not when there are locks again: nothing is removed there.
+        fs::remove_file(begun)?;
     }
     Ok(file)
 }
@@ -38,7 +43,8 @@ pub(crate) fn remove(there: &Path) {
     for entry in fs::read_dir(there).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
             let path = entry.path();
-            if is_left(&path.join(ALIVE)) {
+            // The owner may have been killed before it locked the file, or renamed it.
+            if is_left(&path.join(ALIVE)) || is_left(&path.join(BEGUN)) {
                 let _ = fs::remove_dir_all(path);
             }
         }
@@ -47,12 +53,21 @@ pub(crate) fn remove(there: &Path) {
 
 /// Whether the owner of a folder is no more. Many file systems keep locks to the host: those of others cannot be told.
 fn is_left(alive: &Path) -> bool {
-    let is_ours = || {
-        fs::read_to_string(alive).is_ok_and(|owner| owner.split_once(' ').is_some_and(|(of, _)| of == host()))
+    let can_be_told = || {
+        fs::read_to_string(alive).is_ok_and(|owner| match owner.split_once(' ') {
+            Some((of, _)) => of == host(),
+            // Earlier versions did not name the owner.
+            None => owner.is_empty() && is_old(alive),
+        })
     };
     // NFS locks only what is open for writing.
     let is_free = |file: File| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    is_ours() && File::options().write(true).open(alive).is_ok_and(is_free)
+    can_be_told() && File::options().write(true).open(alive).is_ok_and(is_free)
+}
+
+fn is_old(file: &Path) -> bool {
+    let changed = fs::metadata(file).and_then(|found| found.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > OLD))
 }
 
 fn host() -> String {
@@ -64,9 +79,51 @@ fn host() -> String {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
-    use std::time::Duration;
+    use std::time::SystemTime;
+
+    use rustix::io::Errno;
 
     use super::*;
+
+    /// NFS 3 without its lockd says ENOLCK: no program could be tried there.
+    #[test]
+    fn a_folder_without_locks_can_be_used_and_stays() {
+        let place = tempfile::tempdir().unwrap();
+        for error in [Errno::NOLCK, Errno::INVAL, Errno::NOSYS, Errno::OPNOTSUPP] {
+            let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place.path()).unwrap();
+            drop(hold_by(folder.path(), |_| Err(error)).unwrap());
+            remove(place.path());
+            assert!(folder.path().exists());
+        }
+    }
+
+    /// Neither what an earlier version left nor what was left before the file was renamed was ever removed.
+    #[test]
+    fn what_does_not_name_its_owner_is_left_when_it_is_old() {
+        let place = tempfile::tempdir().unwrap();
+        let stays = |name: &str, owner: &str, age: Duration, locked: bool| {
+            let folder = place.path().join(format!("{PREFIX}x"));
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(name), owner).unwrap();
+            let file = File::options().write(true).open(folder.join(name)).unwrap();
+            file.set_modified(SystemTime::now() - age).unwrap();
+            if locked {
+                flock(&file, FlockOperation::LockExclusive).unwrap();
+            }
+            remove(place.path());
+            let stays = folder.exists();
+            let _ = fs::remove_dir_all(folder);
+            stays
+        };
+        let own = format!("{} 1\n", host());
+        for name in [ALIVE, BEGUN] {
+            assert!(!stays(name, "", 2 * OLD, false), "{name}");
+            assert!(stays(name, "", 2 * OLD, true), "{name}: locked");
+            assert!(stays(name, "", Duration::ZERO, false), "{name}: new");
+            assert!(!stays(name, &own, Duration::ZERO, false), "{name}: ours");
+            assert!(stays(name, "another 1\n", 2 * OLD, false), "{name}: of another host");
+        }
+    }
 
     /// Who looked for leftovers meanwhile locked the folder before its owner did, and removed it.
     #[test]
