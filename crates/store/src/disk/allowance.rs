@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::SeekFrom;
-use rustix::io::Errno;
 
+use super::extents::seek;
 use super::files::{Trouble, parts_of};
 use super::part::Paths;
 use pio_protocol::Failure;
@@ -181,13 +181,6 @@ pub(super) fn holes(file: &File, bytes: &Range<u64>) -> io::Result<u64> {
         }
     }
     Ok(missing)
-}
-
-fn seek(file: &File, to: SeekFrom) -> io::Result<Option<u64>> {
-    match rustix::fs::seek(file, to) {
-        Err(Errno::NXIO) => Ok(None),
-        found => Ok(Some(found?)),
-    }
 }
 
 #[cfg(test)]

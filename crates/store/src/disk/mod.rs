@@ -3,6 +3,7 @@
 //! What it is asked ([`Work`]) it does at once, in the thread that asks; any number of threads may ask.
 
 mod allowance;
+mod extents;
 mod files;
 mod groups;
 mod mapped;

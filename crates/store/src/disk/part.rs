@@ -17,6 +17,7 @@ use pio_protocol::{Expected, Failure, FileId, Placement, SlotStrips, has_whole_b
 use rustix::fs::FallocateFlags;
 
 use super::allowance::{Allowance, Reserved, holes, taken_by};
+use super::extents::next_data;
 use super::files::{Trouble, read_up_to};
 use super::groups::{Group, Grouping};
 use super::mapped::Mappings;
@@ -28,6 +29,10 @@ use crate::summed::{BLOCK_BYTES, Summed};
 
 /// Bytes that are read at once to compare them with their checksums.
 const BATCH_BYTES: u64 = 1 << 20;
+/// Their blocks.
+const BATCH: u64 = BATCH_BYTES / BLOCK_BYTES;
+/// Checksums that are read or written at once.
+const ENTRIES_AT_ONCE: u64 = 4096;
 /// What a file that is made takes for its first bytes.
 const HEAD_TAKES_BYTES: u64 = 4096;
 /// Checksums of blocks that a part remembers until they are sealed: of 16 GiB.
@@ -204,23 +209,29 @@ impl Part {
     /// Finds the blocks that were being written when the server stopped.
     fn recover(&mut self, open_since: Option<u128>) -> Result<(), Trouble> {
         let Some(since) = open_since else { return Ok(()) };
-        let blocks = sums::count(&self.sums)?;
+        // Where the machine was up all the time, what was written is there, entries too. Else some of it may have reached the
+        // disk and some not: nothing is known of any block.
+        let same_boot = since == self.boot;
         let mut dirty = Ranges::default();
-        if since == self.boot {
-            // The machine was up all the time: what was written is there, entries too.
-            for first in (0..blocks).step_by(4096) {
-                let count = (blocks - first).min(4096) as usize;
-                for (entry, block) in sums::read_entries(&self.sums, first, count)?.iter().zip(first..) {
-                    if *entry == Entry::Open {
+        let mut at = 0;
+        while let Some(noted) = sums::next_noted(&self.sums, at)? {
+            at = noted.end;
+            for batch in batches(noted, ENTRIES_AT_ONCE) {
+                let entries =
+                    sums::read_entries(&self.sums, batch.start, (batch.end - batch.start) as usize)?;
+                for (entry, block) in entries.iter().zip(batch.start..) {
+                    if *entry == Entry::Open || !same_boot && *entry != Entry::Unwritten {
                         dirty.insert(block..block + 1);
                     }
                 }
             }
-            // It may have been stopped while it cut the part: the checksums go first.
-            dirty.insert(blocks..self.len()?.div_ceil(BLOCK_BYTES));
-        } else {
-            // Some of it may have reached the disk and some not: nothing is known of any block.
-            dirty.insert(0..blocks.max(self.len()?.div_ceil(BLOCK_BYTES)));
+        }
+        // It may have been stopped while it cut the part: the checksums go first. What is in a hole was never written.
+        let mut at = if same_boot { sums::count(&self.sums)? } else { 0 };
+        while let Some(data) = next_data(&self.data, at.saturating_mul(BLOCK_BYTES))? {
+            let blocks = blocks_of(&data);
+            at = blocks.end;
+            dirty.insert(blocks);
         }
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.open = true;
@@ -230,7 +241,7 @@ impl Part {
         for range in dirty.iter() {
             mark_open(&self.sums, range)?;
         }
-        if since != self.boot {
+        if !same_boot {
             Header { open_since: Some(self.boot), placement: self.placement }.write(&self.sums)?;
         }
         Ok(())
@@ -548,7 +559,7 @@ impl Part {
         loop {
             let mut state = self.write_state();
             let Some(dirty) = state.dirty.from(done) else { return Ok(()) };
-            let Some(blocks) = batches(dirty).next() else { return Ok(()) };
+            let Some(blocks) = batches(dirty, BATCH).next() else { return Ok(()) };
             let len = self.len()?;
             let known = state.known_entries(&blocks);
             let entries = known.map_or_else(|| self.entries_of(&blocks, len, &mut batch), Ok)?;
@@ -583,7 +594,7 @@ impl Part {
     /// Compares blocks with their checksums, unless it was done before.
     fn verify(&self, state: &mut State, blocks: Range<u64>) -> Result<(), Trouble> {
         for range in state.verified.missing(blocks) {
-            for blocks in batches(range) {
+            for blocks in batches(range, BATCH) {
                 if let Some(&block) = self.damaged(&blocks)?.first() {
                     return Err(Trouble(Failure::Damaged { block }));
                 }
@@ -628,16 +639,28 @@ impl Part {
     pub(super) fn check(&self) -> Result<(u64, Vec<u64>), Trouble> {
         let blocks = sums::count(&self.sums)?.max(self.len()?.div_ceil(BLOCK_BYTES));
         let mut damaged = Vec::new();
-        for batch in batches(0..blocks) {
-            // Between batches others read and write.
-            let mut state = self.write_state();
-            for block in self.damaged(&batch)? {
-                // Nobody is given what is known to be damaged, though it was sound when it was read before.
-                state.verified.remove(block..block + 1);
-                damaged.push(block);
+        let mut at = 0;
+        while let Some(kept) = self.next_kept(at)? {
+            at = kept.end;
+            for batch in batches(kept, BATCH) {
+                // Between batches others read and write.
+                let mut state = self.write_state();
+                for block in self.damaged(&batch)? {
+                    // Nobody is given what is known to be damaged, though it was sound when it was read before.
+                    state.verified.remove(block..block + 1);
+                    damaged.push(block);
+                }
             }
         }
         Ok((blocks, damaged))
+    }
+
+    /// The first blocks from `block` on that are not in a hole, or whose checksums are not. All others are zeros that nobody
+    /// wrote, and sound.
+    fn next_kept(&self, block: u64) -> Result<Option<Range<u64>>, Trouble> {
+        let data = next_data(&self.data, block.saturating_mul(BLOCK_BYTES))?.map(|bytes| blocks_of(&bytes));
+        let noted = sums::next_noted(&self.sums, block)?;
+        Ok(data.into_iter().chain(noted).min_by_key(|blocks| blocks.start))
     }
 
     fn read_state(&self) -> RwLockReadGuard<'_, State> {
@@ -695,7 +718,7 @@ fn put_pieces(group: &Group, data: &[u8], memory: &mut [u8]) -> Result<(), Troub
 }
 
 fn mark_open(sums: &File, blocks: Range<u64>) -> io::Result<()> {
-    for batch in batches(blocks) {
+    for batch in batches(blocks, ENTRIES_AT_ONCE) {
         let entries = vec![Entry::Open; (batch.end - batch.start) as usize];
         sums::write_entries(sums, batch.start, &entries)?;
     }
@@ -707,9 +730,8 @@ fn blocks_of(bytes: &Range<u64>) -> Range<u64> {
     bytes.start / BLOCK_BYTES..bytes.end.div_ceil(BLOCK_BYTES)
 }
 
-/// Ranges of blocks of bounded size.
-fn batches(blocks: Range<u64>) -> impl Iterator<Item = Range<u64>> {
-    let most = BATCH_BYTES / BLOCK_BYTES;
+/// Ranges of `most` blocks.
+fn batches(blocks: Range<u64>, most: u64) -> impl Iterator<Item = Range<u64>> {
     (blocks.start..blocks.end).step_by(most as usize).map(move |first| first..(first + most).min(blocks.end))
 }
 
@@ -744,4 +766,57 @@ fn whole_and_rest(run: pio_layout::Run, left: &mut u64) -> impl Iterator<Item = 
     let offset = run.offset + whole as i64 * run.stride;
     let rest = pio_layout::Run { offset, len: bytes % run.len, stride: 0, count: 1 };
     [pieces, rest].into_iter().filter(|run| run.size() > 0)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    const LEN: u64 = 1 << 43;
+
+    /// A server that was started again wrote a checksum for each block of a hole, and read it all with the next sync; a check
+    /// walked through it.
+    #[test]
+    fn holes_take_no_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = Paths::new(folder.path(), FileId(1));
+        let placement = Placement::new(BLOCK_BYTES, 1, 0, 1).unwrap();
+        let open = |boot| Part::open(paths.clone(), placement, boot, true, None).ok().unwrap().unwrap();
+        let part = open(1);
+        part.begin_writing(&mut part.write_state(), &(100_000..100_010), true).ok().unwrap();
+        part.data.write_all_at(b"0123456789", 100_000).unwrap();
+        if part.set_len(LEN).is_err() || fs::metadata(&paths.data).unwrap().blocks() > 1000 {
+            eprintln!("skipped: no holes in files on this file system, or none so large");
+            return;
+        }
+        // Without a checksum: written while the part was being cut.
+        part.data.write_all_at(b"x", LEN / 2).unwrap();
+        drop(part);
+        for boot in [1, 2] {
+            let part = open(boot);
+            let dirty: u64 = part.read_state().dirty.iter().map(|range| range.end - range.start).sum();
+            // The bytes, and what the file system holds beside them.
+            assert!((2..100).contains(&dirty), "{dirty}");
+            if boot == 2 {
+                part.sync(|| ()).ok().unwrap();
+                assert_eq!(part.check().ok().unwrap(), (LEN / BLOCK_BYTES, Vec::new()));
+            }
+        }
+        assert!(paths.taken_bytes() < 1 << 20);
+        // What somebody else puts into a hole, or makes one, is a damage as before.
+        let part = open(2);
+        assert!(part.is_clean());
+        part.data.write_all_at(b"y", LEN / 4).unwrap();
+        rustix::fs::fallocate(
+            &part.data,
+            FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+            BLOCK_BYTES,
+            BLOCK_BYTES,
+        )
+        .unwrap();
+        assert_eq!(part.check().ok().unwrap().1, [1, LEN / 4 / BLOCK_BYTES]);
+    }
 }

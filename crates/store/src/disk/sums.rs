@@ -25,6 +25,7 @@ use std::os::unix::fs::FileExt;
 
 use pio_protocol::Placement;
 
+use super::extents::next_data;
 use super::files::read_up_to;
 use crate::summed::BLOCK_BYTES;
 
@@ -123,6 +124,18 @@ pub(super) fn read_entries(file: &File, first: u64, count: usize) -> io::Result<
             }
         })
         .collect())
+}
+
+/// The first blocks from `block` on whose entries are not in a hole of the file; those in one were never written.
+pub(super) fn next_noted(file: &File, block: u64) -> io::Result<Option<Range<u64>>> {
+    let head_bytes = HEADER_BYTES as u64;
+    let count = count(file)?;
+    if block >= count {
+        return Ok(None);
+    }
+    let Some(found) = next_data(file, place(block))? else { return Ok(None) };
+    let end = (found.end - head_bytes).div_ceil(ENTRY_BYTES).min(count);
+    Ok(Some((found.start - head_bytes) / ENTRY_BYTES..end).filter(|blocks| !blocks.is_empty()))
 }
 
 /// Forgets the entries from block `blocks` on.
