@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Variables that an environment may get from us, and its end. */
+#define OWN_VARIABLES 10
+
 static const char *after_name(const char *variable, const char *name) {
     size_t length = strlen(name);
     return strncmp(variable, name, length) == 0 && variable[length] == '=' ? variable + length + 1 : NULL;
@@ -96,8 +99,10 @@ size_t pio_environment_bytes(char *const *from) {
         list += value == NULL ? 0 : strlen(value) + 1;
     }
     size_t names = 256; /* of the variables and their ends */
-    return (count_of(from) + 9) * sizeof(char *) + list + 2 * (strlen(pio_own_libraries) + strlen(pio_others_libraries)) +
-           PIO_SANITIZER_BYTES * 2 + strlen(pio_path_rules) + strlen(pio_spool_folder) + 2 * strlen(pio_others_folder) + names;
+    return (count_of(from) + OWN_VARIABLES) * sizeof(char *) + list +
+           2 * (strlen(pio_own_libraries) + strlen(pio_others_libraries)) +
+           strlen(pio_recorder_libraries) + PIO_SANITIZER_BYTES * 2 + strlen(pio_path_rules) + strlen(pio_spool_folder) +
+           2 * strlen(pio_others_folder) + names;
 }
 
 /* Whether a list has our libraries. What needs settings of its own, beside ours, does not go back into an environment from which
@@ -130,36 +135,74 @@ static bool is_of_another_recorder(char *const *from) {
            is_entry(libraries, strcspn(libraries, ":"), list) && pio_is_readable(libraries);
 }
 
+/* The folder and the libraries that this process can hand on: none if it is another user's, or the job is over, and its folder
+ * gone. */
+static bool can_hand_on(const char **folder, const char **libraries) {
+    *folder = pio_spool_folder;
+    *libraries = pio_own_libraries;
+    if (pio_is_readable(*libraries) && is_writable(*folder))
+        return true;
+    *folder = pio_others_folder;
+    *libraries = pio_others_libraries;
+    return pio_is_readable(*libraries) && is_writable(*folder);
+}
+
+/* Appends those of our libraries that do not record, as far as a list lacks them. */
+static char *append_companions(char *end, const char *libraries, const char *list) {
+    while (*libraries != 0) {
+        size_t length = strcspn(libraries, ":");
+        if (length > 0 && !is_entry(libraries, length, pio_recorder_libraries) && !is_entry(libraries, length, list))
+            end = append_entry(end, libraries, length);
+        libraries += length;
+        libraries += *libraries != 0;
+    }
+    return end;
+}
+
+/* An environment that another recorder made, with what is preloaded beside ours: the job relies on that, whoever records it. */
+static char *const *with_companions(char *const *from, void *memory) {
+    const char *folder, *libraries;
+    /* Which of them record is not known where nobody told us. */
+    if (pio_recorder_libraries[0] == 0 || !can_hand_on(&folder, &libraries))
+        return from;
+    char **made = memory;
+    char *list = (char *)(made + count_of(from) + OWN_VARIABLES);
+    for (; *from != NULL; from++) {
+        const char *value = after_name(*from, "LD_PRELOAD");
+        *made++ = value == NULL ? *from : list;
+        if (value != NULL)
+            *append_companions(stpcpy(list, *from), libraries, value) = 0;
+    }
+    *made = NULL;
+    return memory;
+}
+
 char *const *pio_build_environment(char *const *from, struct pio_program *program, void *memory) {
     if (is_of_another_recorder(from)) {
         if (program->reason == NULL)
             program->reason = "recorded";
-        return from;
+        return with_companions(from, memory);
     }
     char **made = memory;
-    char *text = (char *)(made + count_of(from) + 9);
+    char *text = (char *)(made + count_of(from) + OWN_VARIABLES);
     const char *preload = NULL;
     for (size_t i = 0; i < count_of(from); i++) {
         const char *value = after_name(from[i], "LD_PRELOAD");
         if (value != NULL && preload == NULL)
             preload = value;
         if (value == NULL && after_name(from[i], PIO_TOLD("SPOOL")) == NULL &&
-            after_name(from[i], PIO_TOLD("PRELOAD")) == NULL && after_name(from[i], PIO_TOLD("OTHERS")) == NULL &&
-            after_name(from[i], PIO_TOLD("OTHERS_PRELOAD")) == NULL && after_name(from[i], PIO_TOLD("PATHS")) == NULL &&
-            after_name(from[i], PIO_TOLD("FIRST")) == NULL && after_name(from[i], PIO_TOLD("CALL_SITES")) == NULL)
+            after_name(from[i], PIO_TOLD("PRELOAD")) == NULL && after_name(from[i], PIO_TOLD("RECORDER")) == NULL &&
+            after_name(from[i], PIO_TOLD("OTHERS")) == NULL && after_name(from[i], PIO_TOLD("OTHERS_PRELOAD")) == NULL &&
+            after_name(from[i], PIO_TOLD("PATHS")) == NULL && after_name(from[i], PIO_TOLD("FIRST")) == NULL &&
+            after_name(from[i], PIO_TOLD("CALL_SITES")) == NULL)
             *made++ = from[i];
     }
-    const char *folder = pio_spool_folder, *libraries = pio_own_libraries;
-    if (!pio_is_readable(libraries) || !is_writable(folder)) {
-        folder = pio_others_folder;
-        libraries = pio_others_libraries;
-        if (!pio_is_readable(libraries) || !is_writable(folder)) {
-            /* Another user's program; or the job is over, and its folder gone. */
-            libraries = "";
-            folder = pio_spool_folder;
-            if (program->reason == NULL)
-                program->reason = "user";
-        }
+    const char *folder, *libraries;
+    if (!can_hand_on(&folder, &libraries)) {
+        libraries = "";
+        folder = pio_spool_folder;
+        if (program->reason == NULL)
+            program->reason = "user";
     }
     if (program->is_harmed || (PIO_STARTS_ONLY && !is_named_by(preload)))
         libraries = "";
@@ -183,6 +226,8 @@ char *const *pio_build_environment(char *const *from, struct pio_program *progra
         *made++ = list;
     *made++ = put_variable(&text, PIO_TOLD("SPOOL"), folder);
     *made++ = put_variable(&text, PIO_TOLD("PRELOAD"), pio_own_libraries);
+    if (pio_recorder_libraries[0] != 0)
+        *made++ = put_variable(&text, PIO_TOLD("RECORDER"), pio_recorder_libraries);
     if (pio_others_folder[0] != 0) {
         *made++ = put_variable(&text, PIO_TOLD("OTHERS"), pio_others_folder);
         *made++ = put_variable(&text, PIO_TOLD("OTHERS_PRELOAD"), pio_others_libraries);

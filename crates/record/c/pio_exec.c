@@ -236,6 +236,7 @@ static void before_shell(void) {
     if (!PIO_STARTS_ONLY && is_owner() && pio_is_readable(pio_own_libraries) && getenv(PIO_TOLD("SPOOL")) == NULL) {
         setenv(PIO_TOLD("SPOOL"), pio_spool_folder, 1);
         setenv(PIO_TOLD("PRELOAD"), pio_own_libraries, 1);
+        setenv(PIO_TOLD("RECORDER"), pio_recorder_libraries, 1);
         setenv(PIO_TOLD("PATHS"), pio_path_rules, 1);
         setenv(PIO_TOLD("CALL_SITES"), pio_call_sites_wanted, 1);
         if (getenv("LD_PRELOAD") == NULL)

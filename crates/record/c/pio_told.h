@@ -21,6 +21,7 @@ extern char pio_spool_folder[PATH_MAX];
 extern char pio_path_rules[16384];   /* of PATHS */
 extern char pio_call_sites_wanted[4]; /* of CALL_SITES: yes or no */
 extern char pio_own_libraries[4096]; /* of PRELOAD: what is to be in LD_PRELOAD */
+extern char pio_recorder_libraries[8192]; /* of RECORDER: those of them, and of OTHERS_PRELOAD, that record */
 extern char pio_own_sanitizer[512];  /* of FIRST: what was put before them for this program alone */
 /* The same for processes of other users, who may not reach those: a folder to which all may write, and libraries there. */
 extern char pio_others_folder[PATH_MAX], pio_others_libraries[4096];

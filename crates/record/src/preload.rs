@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use rustix::fs::StatVfsMountFlags;
 use tempfile::TempDir;
@@ -82,24 +83,42 @@ pub(crate) fn users_list() -> OsString {
     std::env::var_os("LD_PRELOAD").unwrap_or_default()
 }
 
-/// The same without the libraries of a recorder that records this process: what it starts is of one recorder.
+/// The same without what a recorder preloads that records this process: what it starts is of one recorder.
 pub(crate) fn users_list_without_recorder() -> OsString {
-    let of_recorder: Vec<OsString> =
-        ["PIOSCOPE_PRELOAD", "PIOSCOPE_OTHERS_PRELOAD"].into_iter().filter_map(std::env::var_os).collect();
-    without(&users_list(), &of_recorder)
+    without(&users_list(), &lists_of_recorder())
+}
+
+/// What a recorder that records this process preloads beside its own libraries: the job relies on that, whoever records it.
+pub(crate) fn companions() -> Vec<PathBuf> {
+    // Which of them record is not known where nobody told us.
+    std::env::var_os("PIOSCOPE_RECORDER").map_or_else(Vec::new, |recorder| {
+        let beside: Vec<_> =
+            lists_of_recorder().iter().map(|list| without(list, slice::from_ref(&recorder))).collect();
+        common(&users_list(), &beside)
+    })
+}
+
+fn lists_of_recorder() -> Vec<OsString> {
+    ["PIOSCOPE_PRELOAD", "PIOSCOPE_OTHERS_PRELOAD"].into_iter().filter_map(std::env::var_os).collect()
+}
+
+fn entries(list: &OsStr) -> impl Iterator<Item = &OsStr> {
+    let words = list.as_bytes().split(|byte| b": ".contains(byte));
+    words.filter(|word| !word.is_empty()).map(OsStr::from_bytes)
 }
 
 fn without(list: &OsStr, others: &[OsString]) -> OsString {
-    let entries = |list: &OsStr| -> Vec<Vec<u8>> {
-        let words = list.as_bytes().split(|byte| b": ".contains(byte));
-        words.filter(|word| !word.is_empty()).map(<[u8]>::to_vec).collect()
-    };
     let others: Vec<_> = others.iter().flat_map(|list| entries(list)).collect();
     let mut left = OsString::new();
-    for entry in entries(list).iter().filter(|entry| !others.contains(entry)) {
-        append(&mut left, OsStr::from_bytes(entry));
+    for entry in entries(list).filter(|entry| !others.contains(entry)) {
+        append(&mut left, entry);
     }
     left
+}
+
+fn common(list: &OsStr, others: &[OsString]) -> Vec<PathBuf> {
+    let others: Vec<_> = others.iter().flat_map(|list| entries(list)).collect();
+    entries(list).filter(|entry| others.contains(entry)).map(PathBuf::from).collect()
 }
 
 /// `LD_PRELOAD` with ours and the user's: unless the program does not bear ours, or a sanitizer that wants to be the first of
@@ -138,6 +157,8 @@ mod tests {
         assert_eq!(left("/q.so /o/a:/o/b:/r.so", &["/o/a:/o/b", "/p/a"]), "/q.so:/r.so");
         assert_eq!(left("/o/a", &["/o/a"]), "");
         assert_eq!(left("/q.so", &[]), "/q.so");
+        let beside = common("/q.so /o/a:/o/b:/r.so".as_ref(), &["/o/b:/o/c".into(), "/p/b".into()]);
+        assert_eq!(beside, [PathBuf::from("/o/b")]);
     }
 
     #[test]

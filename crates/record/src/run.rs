@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::live::{Look, Watch};
 use crate::members::{self, Account};
 use crate::preload::{
-    Order, can_be_preloaded, list_of, preload_folder, preload_list, users_list_without_recorder,
+    Order, can_be_preloaded, companions, list_of, preload_folder, preload_list, users_list_without_recorder,
 };
 use crate::program::Program;
 use crate::python;
@@ -157,6 +157,8 @@ struct OtherUsers {
     folder: PathBuf,
     /// Copies of what is preloaded, as a list.
     libraries: OsString,
+    /// Those of them that record.
+    recorder: Vec<PathBuf>,
 }
 
 impl OtherUsers {
@@ -172,7 +174,8 @@ impl OtherUsers {
         fs::File::open("/dev/urandom")?.read_exact(&mut number)?;
         let folder = parent.join(format!(".pioscope-{:032x}", u128::from_le_bytes(number)));
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        let mut others = OtherUsers { folder, libraries: OsString::new() };
+        let mut others = OtherUsers { folder, libraries: OsString::new(), recorder: Vec::new() };
+        let recorder = recorder_libraries(options, posix);
         for library in own_libraries(options, posix) {
             let copy = others.folder.join(library.file_name().unwrap_or_default());
             if !can_be_preloaded(&copy) {
@@ -183,7 +186,10 @@ impl OtherUsers {
             if !others.libraries.is_empty() {
                 others.libraries.push(":");
             }
-            others.libraries.push(copy);
+            others.libraries.push(&copy);
+            if recorder.contains(&library) {
+                others.recorder.push(copy);
+            }
         }
         let budget = spool.join("budget");
         if budget.is_file() {
@@ -396,12 +402,15 @@ fn job(
 ) -> Result<Command, Error> {
     let [name, arguments @ ..] = options.command.as_slice() else { return Err(Error::NoCommand) };
     let own = list_of(&own_libraries(options, posix))?;
+    let mut recorder = recorder_libraries(options, posix);
+    recorder.extend(others.iter().flat_map(|others| others.recorder.clone()));
     let mut command = Command::new(name);
     command
         .args(arguments)
         .env("LD_PRELOAD", preload_list(program, &own, &users_list_without_recorder(), Order::OwnFirst))
         .env("PIOSCOPE_SPOOL", spool)
         .env("PIOSCOPE_PRELOAD", &own)
+        .env("PIOSCOPE_RECORDER", list_of(&recorder)?)
         .env("PIOSCOPE_PATHS", options.settings.filter.path_lines()?)
         .envs(options.environment.iter().map(|(name, value)| (name, value)));
     match &program.sanitizer {
@@ -443,11 +452,20 @@ fn enforce(rules: BorrowedFd<'_>) -> io::Result<()> {
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// What is loaded into every process. The MPI recorder comes before the POSIX one: it asks it for services, and both come
-/// before libraries whose calls are to be seen.
+/// What is loaded into every process. The recorder comes first: before libraries whose calls are to be seen.
 fn own_libraries(options: &Options, posix: &Path) -> Vec<PathBuf> {
-    let mpi = options.mpi_shim.iter().map(PathBuf::as_path);
-    mpi.chain([posix]).chain(options.preload.iter().map(PathBuf::as_path)).map(Path::to_path_buf).collect()
+    let mut libraries = recorder_libraries(options, posix);
+    for library in options.preload.iter().cloned().chain(companions()) {
+        if !libraries.contains(&library) {
+            libraries.push(library);
+        }
+    }
+    libraries
+}
+
+/// Those that record. That for MPI comes before that for POSIX: it asks it for services.
+fn recorder_libraries(options: &Options, posix: &Path) -> Vec<PathBuf> {
+    options.mpi_shim.iter().map(PathBuf::as_path).chain([posix]).map(Path::to_path_buf).collect()
 }
 
 #[cfg(test)]

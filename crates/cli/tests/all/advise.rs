@@ -295,6 +295,24 @@ fn what_cannot_be_redirected_is_refused() {
     assert_eq!(fs::read_to_string(&data).unwrap(), "x");
 }
 
+/// The recorder within took the library that redirects for a part of the one around it, and left it out.
+#[test]
+fn a_recorder_within_a_trial_changes_no_file_either() {
+    // Where the kernel lets programs write.
+    let place = Place::new();
+    fs::write(place.join("data"), "precious").unwrap();
+    for script in ["echo x > data", "unset LD_PRELOAD; cp new data"] {
+        fs::write(place.join("new"), "other").unwrap();
+        let pioscope = env!("CARGO_BIN_EXE_pioscope");
+        let line = format!("'{pioscope}' record -o inner.pio -- sh -c '{script}'; wc -c data inner.pio >&2");
+        let said = place.pioscope(["advise", "-m", "sp-argonne", "--", "sh", "-c", &line]).err;
+        assert!(said.contains("no process opened a file by MPI-IO"), "{said}");
+        assert!(said.contains("pioscope: inner.pio: ") && !said.contains("8 data"), "{script}: {said}");
+        assert_eq!(fs::read_to_string(place.join("data")).unwrap(), "precious", "{script}");
+        assert!(!place.join("inner.pio").exists());
+    }
+}
+
 /// Advice for a script that goes before a program which writes, in the folder itself, on a machine where settings are tried.
 fn advise_in_place(place: &Place, mpi: &Commands, script: &str) -> Command {
     place.compile(&mpi.mpicc, "writer", WRITER, &[]);

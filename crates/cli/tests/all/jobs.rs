@@ -60,6 +60,26 @@ int main(int count, char **words) {
 }
 "#;
 
+/// The recorder within left out what applies the strategy.
+#[test]
+fn a_recorder_within_a_job_leaves_the_strategy_applied() {
+    let Some(mpi) = mpi() else { return };
+    let place = Place::new();
+    place.compile(&mpi.mpicc, "writer", WRITER, &[]);
+    let line = format!(
+        "'{}' record -o inner.pio --mpicc '{}' -- env -u LD_PRELOAD {} ./writer data 20",
+        env!("CARGO_BIN_EXE_pioscope"),
+        mpi.mpicc.display(),
+        mpiexec(&mpi, 2).join(" ")
+    );
+    let mpicc = mpi.mpicc.display().to_string();
+    let words =
+        ["apply", "-s", "two-phase", "--mpicc", &mpicc, "--record", "outer.pio", "--", "sh", "-c", &line];
+    let said = place.pioscope(words).succeeds().err;
+    assert!(said.contains("pioscope: inner.pio: ") && !said.contains("nothing was applied"), "{said}");
+    assert_eq!(fs::metadata(place.join("data")).unwrap().len(), 20 * 2048);
+}
+
 #[test]
 fn strategies_write_the_same_bytes_and_are_recorded() {
     let Some(mpi) = mpi() else { return };
