@@ -128,7 +128,7 @@ fn what_cannot_be_advised_says_why() {
     // A machine without servers says nothing about files on servers.
     fs::write(place.join("store.toml"), "").unwrap();
     advise(&["run.pio", "--no-run", "--store", "store.toml"])
-        .fails_with("--store: the machine sp-argonne does not");
+        .fails_with("store.toml: the machine sp-argonne does not");
     assert_eq!(advise(&["--in-place", "--output", "there", "--", "true"]).code, Some(2));
     // A file that is no advice is not replaced.
     fs::write(place.join("advice.toml"), "precious = 1\n").unwrap();

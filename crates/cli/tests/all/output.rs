@@ -108,8 +108,8 @@ fn a_trace_that_nobody_named_replaces_nothing() {
     let said = place.pioscope(["record", "-o", "sh.pio", "--", "sh", "-c", "true"]).succeeds().err;
     assert!(said.ends_with("processes (in place of an earlier file)\n"), "{said}");
     // A recorder for each task: the last one's trace is what is left.
-    let both = "'$P' record -o same.pio -- sh -c 'cat /etc/passwd > a; sleep 1' & \
-                '$P' record -o same.pio -- sh -c 'cat /etc/passwd > b'; wait"
+    let both = "'$P' record -o same.pio -- sh -c 'cat /etc/passwd > a; until [ -e same.pio ]; do sleep 0.05; done' & \
+                '$P' record -o same.pio -- sh -c 'until [ -e a ]; do sleep 0.05; done; cat /etc/passwd > b'; wait"
         .replace("$P", env!("CARGO_BIN_EXE_pioscope"));
     let said = place.run(Command::new("sh").args(["-c", &both])).succeeds().err;
     assert!(said.contains("same.pio: in place of a file that was written while the job ran"), "{said}");
