@@ -234,6 +234,11 @@ impl Hints {
             Direction::Write => self.ind_wr_buffer_size.unwrap_or(Self::DEFAULT_IND_WR_BUFFER_SIZE),
         }
     }
+
+    /// Whether it has room for two pieces and what is between them: else nobody sieves.
+    pub(crate) fn sieves(&self, direction: Direction) -> bool {
+        self.sieve_size(direction) > 2
+    }
 }
 
 impl Describe {

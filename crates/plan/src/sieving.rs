@@ -64,7 +64,7 @@ impl Sieving {
             access,
             buffer_size: hints.sieve_size(direction),
             guard,
-            sieves: true,
+            sieves: hints.sieves(direction),
             next,
             moved: 0,
             state: State::New,

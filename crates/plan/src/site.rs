@@ -110,7 +110,7 @@ impl Site {
             nodes: self.nodes.clone(),
             views: views.each.clone(),
             servers: self.servers(),
-            guard: self.guard(views),
+            guard: if asked.sieves(Direction::Write) { self.guard(views) } else { Guard::Open },
             beside: Beside::Nothing,
             contiguous: gaps < Gaps::BetweenSmallPieces,
             shared_memory: self.node_count() == Some(1),
@@ -383,6 +383,10 @@ mod tests {
         assert_eq!(of(Gaps::BetweenSmallPieces), (Guard::Shared, false));
         let alone = context(Site { ranks: 1, ..site(1, 2) }, Gaps::BetweenSmallPieces, Direction::Write);
         assert_eq!(alone.guard, Guard::Open);
+        // Where nobody sieves, nobody locks.
+        let views = Views { gaps: Gaps::BetweenSmallPieces, ..Views::WHOLE };
+        let hints = Hints { ind_wr_buffer_size: Some(2), ..Hints::default() };
+        assert_eq!(site(1, 2).context(&views, &hints, Direction::Write).guard, Guard::Open);
         // A processor for each.
         assert_eq!(context(site(1, 8), Gaps::BetweenSmallPieces, Direction::Write).guard, Guard::Alone);
     }

@@ -226,13 +226,14 @@ pub fn table(rows: &[Row]) -> pio_report::Table {
     }
 }
 
-/// The application on a machine, with two-phase I/O as the paper ran it: all ranks describe their accesses to each other.
+/// The application on a machine, with two-phase I/O as the paper ran it: all ranks describe their accesses to each other, and as
+/// nobody sieves, nothing is locked.
 ///
 /// # Errors
 /// If the processes of `size` do not deal out its mesh evenly.
 pub fn run(machine: &Machine, size: &Collapse) -> Result<Prediction, ThakurError> {
     let workload = collapse(size)?;
-    let hints = Hints { describe: Some(Describe::All), ..Hints::default() };
+    let hints = Hints { describe: Some(Describe::All), ind_wr_buffer_size: Some(1), ..Hints::default() };
     let options = Options::default();
     Ok(simulate(machine, &workload, Strategy::TwoPhase, &hints, &options, None, &mut |_| {})?)
 }
