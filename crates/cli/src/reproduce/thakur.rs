@@ -92,7 +92,12 @@ fn run_small_case(arguments: &Arguments) -> Result<Explanation> {
     let command = launch(
         &[&mesh[..], &rest, &[restart.as_os_str(), OsStr::new("--output"), output.as_os_str()]].concat(),
     );
-    let hints = Hints { cb_nodes: Some(PROCESSES), describe: Some(Describe::All), ..Hints::default() };
+    let hints = Hints {
+        cb_nodes: Some(PROCESSES),
+        describe: Some(Describe::All),
+        ind_wr_buffer_size: Some(1),
+        ..Hints::default()
+    };
     let working = Working::new("running");
     apply::run_own(
         How { strategy: Strategy::TwoPhase, hints, store: None, machine: None },
