@@ -209,12 +209,13 @@ def memory_at_hand():
 
 
 def memory_left():
-    """Bytes that may be taken: what is free, within the limit of this control group."""
+    """Bytes that may be taken: what is free, within the limits of this control group and of those that it is in."""
     free = os.sysconf("SC_AVPHYS_PAGES") * mmap.PAGESIZE
     group = Path("/sys/fs/cgroup") / Path("/proc/self/cgroup").read_text().split("::")[-1].strip().lstrip("/")
-    with contextlib.suppress(OSError, ValueError):
-        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
-        free = min(free, limit - used)
+    for group in [group, *group.parents]:
+        with contextlib.suppress(OSError, ValueError):
+            limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+            free = min(free, limit - used)
     return free
 
 

@@ -175,7 +175,6 @@ fn settings_that_cannot_be_are_refused() {
     }
 }
 
-/// A gigabyte in 4 KiB blocks costs what one block costs: a handful of runs, not a quarter of a million.
 #[test]
 fn many_processes_wait_for_room_and_get_it_in_their_order() {
     // Each transfer that ends lets one go on. If it looked at all that wait, or each read at all processes, this would take
@@ -207,6 +206,7 @@ fn many_processes_wait_for_room_and_get_it_in_their_order() {
     assert!(cache.is_idle());
 }
 
+/// A gigabyte in 4 KiB blocks costs what one block costs: a handful of runs, not a quarter of a million.
 #[test]
 fn a_large_access_is_one_transfer() {
     let capacity_bytes = 4 << 30;
