@@ -2,7 +2,6 @@
 
 use pio_layout::View;
 
-use crate::access::Access;
 use crate::operation::Operation;
 
 /// Contiguous accesses of at least this mean size, that do not touch each other's bytes, gain nothing from passing through
@@ -13,10 +12,10 @@ const DIRECT_BYTES: u64 = 4 << 10;
 /// copy it once more. Where strips are known they come first: the borders of such pieces would make servers share them.
 const DIRECT_PIECE_BYTES: u64 = 16 << 10;
 
-/// Whether a view shows the file in pieces that gain nothing, whichever part of them is accessed.
+/// Whether a view shows the file in pieces that gain nothing, whichever part of them is accessed. Each must be large: a rank that
+/// writes some of the others alone sieves them, while other ranks write between them.
 pub(crate) fn has_large_pieces(view: &View) -> bool {
-    let tile = Access { view: view.clone(), positions: 0..view.filetype().size() };
-    tile.bytes() >= tile.pieces().saturating_mul(DIRECT_PIECE_BYTES)
+    view.runs(0..view.filetype().size()).all(|run| run.len >= DIRECT_PIECE_BYTES)
 }
 
 /// Whether two-phase I/O exchanges nothing, and each rank makes its own requests: every rank's data are contiguous, large

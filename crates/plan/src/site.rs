@@ -400,6 +400,10 @@ mod tests {
         assert_eq!(Gaps::of(&View::contiguous(3)), Gaps::None);
         assert_eq!(pieces(16 << 10), Gaps::BetweenLargePieces);
         assert_eq!(pieces((16 << 10) - 1), Gaps::BetweenSmallPieces);
+        // A large piece beside small ones, which are written alone perhaps.
+        let mixed = Datatype::hindexed(&[(8, 0), (8, 16), (1 << 20, 32)], &Datatype::bytes(1)).unwrap();
+        let mixed = mixed.resized(0, 2 << 20).unwrap();
+        assert_eq!(Gaps::of(&View::new(0, 1, mixed).unwrap()), Gaps::BetweenSmallPieces);
         for gaps in [Gaps::None, Gaps::BetweenLargePieces, Gaps::BetweenSmallPieces] {
             assert_eq!(Gaps::of_number(gaps as u64), gaps);
         }
