@@ -9,6 +9,8 @@
  */
 #include "pio_shim.h"
 
+#include <limits.h>
+
 /* Operations that failed, found by the MPI's last look in this thread. The MPI must not see errors: it would call the
  * error handler of a communicator. */
 struct pio_failure {
@@ -289,14 +291,23 @@ PIO_EXCHANGES(MPI_Sendrecv_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), 
 PIO_EXCHANGES(PMPI_Sendrecv_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), MPI_Count)
 #endif
 
+/* Whether so many of a datatype may be packed into `most` bytes: what MPI counts in an int says no more of it. */
+static int pio_packs(MPI_Count count, MPI_Datatype type, MPI_Count most) {
+  MPI_Count size = 0;
+  return count <= 0 || pio.Type_size_x(type, &size) != MPI_SUCCESS || size <= most / count;
+}
+
 /* What is sent is packed first: what is received takes its place. Without memory for that, it is the MPI's to say so. */
-#define PIO_REPLACES(name, receive, send, pack_size, pack, pio_count)                                       \
+#define PIO_REPLACES(name, receive, send, pack_size, pack, pio_count, most)                                 \
   int name(void *buffer, pio_count count, MPI_Datatype type, int to, int sent_tag, int from, int tag,       \
            MPI_Comm comm, MPI_Status *status) {                                                             \
     MPI_Request receiving, sending;                                                                         \
     pio_count bytes = 0, packed = 0;                                                                        \
     void *copy;                                                                                             \
     PIO_UNLESS_BUSY(name, buffer, count, type, to, sent_tag, from, tag, comm, status);                      \
+    /* Half, as it may take more bytes packed. */                                                           \
+    if (!pio_packs(count, type, (most) / 2))                                                                \
+      return PIO_FORWARD(name)(buffer, count, type, to, sent_tag, from, tag, comm, status);                 \
     int code = pack_size(count, type, comm, &bytes);                                                        \
     if (code != MPI_SUCCESS) return code;                                                                   \
     copy = malloc((size_t)bytes + 1);                                                                       \
@@ -308,13 +319,15 @@ PIO_EXCHANGES(PMPI_Sendrecv_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c),
     free(copy);                                                                                             \
     return code == MPI_SUCCESS ? pio_wait(&receiving, status) : code;                                       \
   }
-PIO_REPLACES(MPI_Sendrecv_replace, pio.Irecv, pio.Isend, PIO_NATIVE(MPI_Pack_size), pio.Pack, int)
-PIO_REPLACES(PMPI_Sendrecv_replace, pio.Irecv, pio.Isend, PIO_NATIVE(MPI_Pack_size), pio.Pack, int)
+PIO_REPLACES(MPI_Sendrecv_replace, pio.Irecv, pio.Isend, PIO_NATIVE(MPI_Pack_size), pio.Pack, int,
+             INT_MAX)
+PIO_REPLACES(PMPI_Sendrecv_replace, pio.Irecv, pio.Isend, PIO_NATIVE(MPI_Pack_size), pio.Pack, int,
+             INT_MAX)
 #if PIO_LARGE_COUNT
 PIO_REPLACES(MPI_Sendrecv_replace_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), PIO_NATIVE(MPI_Pack_size_c),
-             PIO_NATIVE(MPI_Pack_c), MPI_Count)
+             PIO_NATIVE(MPI_Pack_c), MPI_Count, INT64_MAX)
 PIO_REPLACES(PMPI_Sendrecv_replace_c, PIO_NATIVE(MPI_Irecv_c), PIO_NATIVE(MPI_Isend_c), PIO_NATIVE(MPI_Pack_size_c),
-             PIO_NATIVE(MPI_Pack_c), MPI_Count)
+             PIO_NATIVE(MPI_Pack_c), MPI_Count, INT64_MAX)
 #endif
 
 #define PIO_PROBES(name)                                                          \

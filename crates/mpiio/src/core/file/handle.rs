@@ -344,7 +344,12 @@ impl File {
     /// Adds hints. Collective.
     pub(crate) fn set_hints(&self, given: &Given) -> Result<(), Status> {
         let channel = self.inner.collective.acquire()?;
-        self.lock().agree_on_hints(given, &channel)
+        // By the hints, ranks know whether others sieve, and lock what they write: what was begun under the old ones ends before any
+        // rank goes by the new ones.
+        self.inner.independent.drain();
+        let all = channel.communicator.gather(hints::words_of(&given.followed))?;
+        self.lock().follow(&all[0], given);
+        Ok(())
     }
 
     /// The hints in force, and those that are kept.
@@ -409,15 +414,7 @@ impl File {
 }
 
 impl State {
-    /// Adds rank 0's hints on all ranks: with different ones they could not work together.
-    fn agree_on_hints(&mut self, given: &Given, channel: &Channel) -> Result<(), Status> {
-        let mut bytes = hints::words_of(&given.followed).map(u64::to_ne_bytes);
-        channel.communicator.broadcast(bytes.as_flattened_mut())?;
-        self.follow(&bytes.map(u64::from_ne_bytes), given);
-        Ok(())
-    }
-
-    /// Adds the hints that rank 0 said, and keeps those that this rank was given only to keep.
+    /// Adds the hints that rank 0 said (with different ones, ranks could not work together), and keeps those that this rank was given only to keep.
     fn follow(&mut self, words: &[u64], given: &Given) {
         self.hints = hints::in_force(hints::of_words(words).or(&self.hints));
         self.kept.add(&given.kept);

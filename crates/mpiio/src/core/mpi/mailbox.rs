@@ -88,11 +88,6 @@ impl Mailbox {
         u64::from(ranks).saturating_mul(4).next_power_of_two().clamp(64, 4096)
     }
 
-    /// A new, empty inbox, to be told to the other ranks.
-    pub(crate) fn new_inbox() -> Result<(Segment, Address), IoError> {
-        Segment::shared()
-    }
-
     /// The mailbox of rank `me`: its own inbox, and for each rank where that one's is (its own is not looked at).
     pub(crate) fn new(me: u32, own: Segment, addresses: &[Address]) -> Result<Mailbox, IoError> {
         let ranks = addresses.len();
@@ -345,7 +340,7 @@ mod tests {
 
     fn mailboxes(ranks: u32) -> Vec<Mailbox> {
         let (inboxes, addresses): (Vec<_>, Vec<_>) =
-            (0..ranks).map(|_| Mailbox::new_inbox().unwrap()).collect();
+            (0..ranks).map(|_| Segment::shared().unwrap()).collect();
         let open = |(me, own)| Mailbox::new(me, own, &addresses).unwrap();
         (0..ranks).zip(inboxes).map(open).collect()
     }

@@ -77,10 +77,16 @@ impl Segment {
         })? as i32;
         // Closed if it comes to nothing.
         let segment = Segment::new(Source::Own(fd));
-        if is_for_program(fd) {
+        let address = Address { process: std::process::id(), descriptor: fd as u32, inode: inode_of(fd)? };
+        Ok((segment, address))
+    }
+
+    /// The same for an open file, of which there may be many: not if the program would be short of descriptors then.
+    pub(crate) fn shared_by_file() -> Result<(Segment, Address), IoError> {
+        let (segment, address) = Segment::shared()?;
+        if is_for_program(address.descriptor as i32) {
             return Err(IoError { errno: libc::EMFILE });
         }
-        let address = Address { process: std::process::id(), descriptor: fd as u32, inode: inode_of(fd)? };
         Ok((segment, address))
     }
 

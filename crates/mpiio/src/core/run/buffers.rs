@@ -81,7 +81,7 @@ impl Buffers {
 /// Collective.
 pub(crate) fn share(control: &Communicator, node: &[u32]) -> Result<(Buffers, Vec<Option<Buffers>>), Status> {
     // A rank that cannot share still takes part: the others see that its inodes are 0, which no file has.
-    let segments = [Segment::shared(), Segment::shared(), Segment::shared(), Segment::shared()];
+    let segments = [(); SEGMENTS].map(|()| Segment::shared_by_file());
     let (own, addresses) = match segments {
         [Ok((first, a)), Ok((second, b)), Ok((gathered, c)), Ok((outbox, d))] => {
             (Buffers::of_segments([first, second, gathered, outbox]), [a, b, c, d])

@@ -12,7 +12,7 @@ use pio_store::transport::Traffic;
 use crate::core::mpi::backoff::Backoff;
 use crate::core::mpi::communicator::{Communicator, Sending, TAGS};
 use crate::core::mpi::mailbox::Mailbox;
-use crate::core::mpi::shared_memory::Address;
+use crate::core::mpi::shared_memory::{Address, Segment};
 use crate::core::mpi::status::Status;
 use crate::core::run::buffers::{self, Buffers};
 use crate::core::run::transfer_path::PathTuner;
@@ -194,7 +194,7 @@ fn say(line: String) {
 
 /// Gives the ranks mailboxes, if all of them can have one. Collective.
 fn connect(communicator: &mut Communicator, control: &Communicator) -> Result<(), Status> {
-    let inbox = Mailbox::new_inbox();
+    let inbox = Segment::shared_by_file();
     let all = control.gather(inbox.as_ref().map_or([0; 3], |(_, address)| address.words()))?;
     let addresses: Vec<Address> = all.into_iter().map(Address::of_words).collect();
     let mailbox = inbox.and_then(|(own, _)| Mailbox::new(communicator.rank(), own, &addresses));

@@ -8,7 +8,7 @@ use crate::core::mpi::backoff;
 use crate::core::mpi::communicator::Communicator;
 use crate::core::mpi::mailbox::Mailbox;
 use crate::core::mpi::processors;
-use crate::core::mpi::shared_memory::{self, Address};
+use crate::core::mpi::shared_memory::{self, Address, Segment};
 use crate::core::mpi::status::Status;
 use crate::core::mpi::table::MpiTable;
 use crate::core::run::channel::Channel;
@@ -128,7 +128,7 @@ impl ChannelPool {
 /// talk through mailboxes from then on. Collective.
 fn nodes(control: &mut Communicator) -> Result<(Option<Vec<u32>>, u32), Status> {
     let node = u64::from(control.node()?);
-    let inbox = Mailbox::new_inbox();
+    let inbox = Segment::shared();
     let [process, descriptor, inode] = inbox.as_ref().map_or([0; 3], |(_, address)| address.words());
     let all = control.gather([node, process, descriptor, inode])?;
     let node_of: Vec<u64> = all.iter().map(|[node, ..]| *node).collect();

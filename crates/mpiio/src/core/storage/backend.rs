@@ -148,6 +148,15 @@ impl Storage {
         }
     }
 
+    /// Locks them as [`Storage::lock`] does for itself, but does not wait forever: who holds shared locks by turns never leaves the
+    /// bytes to one that waits for all of them.
+    pub(crate) fn lock_soon(&self, file: Range<u64>) -> Result<(), IoError> {
+        match self {
+            Storage::Plain(plain) => plain.lock_soon(file),
+            Storage::Remote(remote) => remote.lock(file, false),
+        }
+    }
+
     /// Gives the bytes free again.
     pub(crate) fn unlock(&self, file: Range<u64>) -> Result<(), IoError> {
         match self {

@@ -6,6 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use pio_plan::IoError;
 
@@ -23,6 +25,9 @@ pub(crate) struct PlainFile {
     /// From the root on: the program may change its folder before the file is closed.
     path: CString,
 }
+
+/// How long to ask for a lock that others hold by turns: longer than most of them do.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// No descriptor.
 const CLOSED: i32 = -1;
@@ -146,15 +151,28 @@ impl PlainFile {
     /// Waits until nobody else has a lock on any of these bytes, or none but shared ones if this is `shared`, too, and locks
     /// them. Others are all other open files: of other processes, and of this one.
     pub(crate) fn lock(&self, file: Range<u64>, shared: bool) -> Result<(), IoError> {
-        self.set_lock(if shared { libc::F_RDLCK } else { libc::F_WRLCK }, file)
+        self.set_lock(libc::F_OFD_SETLKW, if shared { libc::F_RDLCK } else { libc::F_WRLCK }, file)
+    }
+
+    /// The same for itself, but not forever: the kernel does not keep those out who want a shared lock when another waits.
+    pub(crate) fn lock_soon(&self, file: Range<u64>) -> Result<(), IoError> {
+        let begun = Instant::now();
+        loop {
+            match self.set_lock(libc::F_OFD_SETLK, libc::F_WRLCK, file.clone()) {
+                Err(IoError { errno: libc::EAGAIN | libc::EACCES }) if begun.elapsed() < PATIENCE => {
+                    thread::sleep(Duration::from_micros(100));
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Gives the bytes free again.
     pub(crate) fn unlock(&self, file: Range<u64>) -> Result<(), IoError> {
-        self.set_lock(libc::F_UNLCK, file)
+        self.set_lock(libc::F_OFD_SETLKW, libc::F_UNLCK, file)
     }
 
-    fn set_lock(&self, kind: libc::c_int, file: Range<u64>) -> Result<(), IoError> {
+    fn set_lock(&self, how: libc::c_int, kind: libc::c_int, file: Range<u64>) -> Result<(), IoError> {
         // SAFETY: all zeros is a valid lock: of no process, as locks of open files must be.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = kind as libc::c_short;
@@ -163,7 +181,7 @@ impl PlainFile {
         lock.l_len = (file.end - file.start) as libc::off_t;
         loop {
             // SAFETY: the descriptor is ours and the lock is on the stack.
-            match check(unsafe { libc::fcntl(self.fd(), libc::F_OFD_SETLKW, &lock) }.into()) {
+            match check(unsafe { libc::fcntl(self.fd(), how, &lock) }.into()) {
                 Err(error) if error.errno == libc::EINTR => {}
                 result => return result.map(drop),
             }

@@ -76,7 +76,7 @@ fn write_parts(
 }
 
 /// Completes the window with what the file holds in the holes, and writes it with one request; others that lock, too, are kept out
-/// meanwhile, if it `locks`. Where there is no lock to be had, or nothing to read, it leaves the holes alone.
+/// meanwhile, if it `locks`. Where there is no lock to be had soon, or nothing to read, it leaves the holes alone.
 fn fill_and_write(
     means: &mut Means,
     slot: Slot,
@@ -87,7 +87,7 @@ fn fill_and_write(
 ) -> Result<u64, IoError> {
     let storage = means.storage;
     let _modifying = means.modify();
-    let is_locked = locks && storage.lock(file.clone(), false).is_ok();
+    let is_locked = locks && storage.lock_soon(file.clone()).is_ok();
     let written = if storage.is_readable() && is_locked == locks {
         fill(storage, means.working(), slot, origin, file.clone(), holes)
     } else {
