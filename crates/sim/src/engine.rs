@@ -42,6 +42,7 @@ mod store_requests;
 mod trace;
 mod views;
 mod write_back;
+mod write_locks;
 
 use crate::error::SimError;
 use crate::hardware::Hardware;
@@ -66,6 +67,7 @@ use processor_cache::ProcessorCaches;
 use store_requests::StoreLinks;
 use views::Round;
 use write_back::DirtyPages;
+use write_locks::WriteLock;
 
 /// What can be chosen beside machine and strategy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -287,9 +289,8 @@ enum Cargo {
 struct FileState {
     /// How it is dealt out to I/O nodes, if there are such.
     dealt: Option<sites::Dealt>,
-    /// The rank that writes and those that wait for it, where only one can write.
-    writer: Option<u32>,
-    waiting: VecDeque<u32>,
+    /// Where only one rank at a time can write it.
+    write_lock: WriteLock,
     locks: locks::Locks,
     /// Whether nobody has opened it yet that may have to make it.
     is_new: bool,
@@ -373,8 +374,7 @@ impl<'a> Engine<'a> {
                 &workload.files[index].path,
                 index,
             ),
-            writer: None,
-            waiting: VecDeque::new(),
+            write_lock: WriteLock::default(),
             locks: locks::Locks::default(),
             is_new: made[index],
             is_rewritten: false,

@@ -82,26 +82,6 @@ impl Engine<'_> {
         }
     }
 
-    /// A rank that wants to write a file where only one can gets it, or waits for it.
-    fn take_file(&mut self, rank: u32, number: u32) {
-        let file = &mut self.files[number as usize];
-        if *file.writer.get_or_insert(rank) == rank {
-            return self.call(rank);
-        }
-        file.waiting.push_back(rank);
-        self.processes[rank as usize].spins = true;
-        if !self.files_wanted.contains(&number) {
-            self.files_wanted.push(number);
-        }
-    }
-
-    /// A rank that was woken has a processor: it tries once more.
-    pub(super) fn take_file_again(&mut self, rank: u32) {
-        if let Some(transfer) = &self.processes[rank as usize].transfer {
-            self.take_file(rank, transfer.file);
-        }
-    }
-
     /// The processor time of a call: before the data of a write go off. That of a read follows when they are here.
     pub(super) fn call(&mut self, rank: u32) {
         let Some(transfer) = &self.processes[rank as usize].transfer else { return };
@@ -424,62 +404,6 @@ impl Engine<'_> {
         let read = current.filter(|request| request.direction == Direction::Read);
         let moving = read.map_or(Duration::ZERO, |request| self.machine.calls.read.moving(request.bytes));
         self.compute(rank, moving, Then::Complete);
-    }
-
-    /// A rank is through with a write: who waits for the file, and sees it, may write it.
-    fn release_file(&mut self, rank: u32) {
-        let Some(transfer) = &self.processes[rank as usize].transfer else { return };
-        let number = transfer.file;
-        let file = &mut self.files[number as usize];
-        if file.writer == Some(rank) {
-            file.writer = None;
-            self.hand_out(number);
-        }
-    }
-
-    /// Looks at every file that ranks wait for, as processors change hands.
-    pub(super) fn look_at_files(&mut self) {
-        let mut index = 0;
-        while let Some(number) = self.files_wanted.get(index).copied() {
-            match self.files[number as usize].writer {
-                Some(writer) => self.block_behind(writer, number),
-                None => self.hand_out(number),
-            }
-            if self.files[number as usize].waiting.is_empty() {
-                self.files_wanted.swap_remove(index);
-            } else {
-                index += 1;
-            }
-        }
-    }
-
-    /// As the kernel's locks: who waits for a file spins while the rank that has it runs, and gives its processor away when
-    /// that one has none.
-    fn block_behind(&mut self, writer: u32, number: u32) {
-        if self.processors.is_running(writer) {
-            return;
-        }
-        for place in 0..self.files[number as usize].waiting.len() {
-            let rank = self.files[number as usize].waiting[place];
-            self.processes[rank as usize].spins = false;
-            let events = &mut self.events;
-            self.processors.block(rank, self.now, |turn| events.add(turn.at(), Happening::Turn(turn)));
-        }
-    }
-
-    /// A file that is free goes to a rank that spins for it on a processor. If there is none, the first that has given its
-    /// processor away is woken: another may take the file before that one has a processor.
-    fn hand_out(&mut self, number: u32) {
-        let waiting = &mut self.files[number as usize].waiting;
-        let spins_here = |rank: &u32| self.processors.is_spinning(*rank) && self.processors.is_running(*rank);
-        if let Some(rank) = waiting.iter().position(spins_here).and_then(|place| waiting.remove(place)) {
-            self.files[number as usize].writer = Some(rank);
-            return self.call(rank);
-        }
-        let is_blocked = |rank: &u32| !self.processors.is_spinning(*rank);
-        if let Some(rank) = waiting.iter().position(is_blocked).and_then(|place| waiting.remove(place)) {
-            self.compute(rank, Duration::ZERO, Then::TakeFile);
-        }
     }
 
     /// A request is done: note it, and make the next one.
