@@ -217,7 +217,11 @@ impl SharedFiles {
             };
             if owner.is_none() {
                 let next = node.filter(|_| asked.direction == Direction::Write);
-                self.locks.insert(key, Lock::new(next, from));
+                if next.is_some() || from > now {
+                    self.locks.insert(key, Lock::new(next, from));
+                } else {
+                    self.locks.remove(&key);
+                }
             }
             if let Some(lock) = self.locks.get_mut(&key).filter(|lock| lock.node.is_some()) {
                 lock.users.push(rank);

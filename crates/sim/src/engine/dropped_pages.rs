@@ -64,7 +64,7 @@ impl Engine<'_> {
             self.carry_out();
         }
         // Other servers have no memory of a file's blocks, and there may be hundreds of them.
-        if size == 0 && matches!(self.machine.storage, Storage::IoNodes { .. }) {
+        if size == 0 && matches!(self.machine.storage, Storage::IoNodes { cache: Some(_), .. }) {
             self.empty_on_servers(file);
         }
     }

@@ -7,12 +7,13 @@
 //! disks. Without memory, every request goes to the disks.
 //!
 //! A request of the node is for what lies together on the disks: a strip, or what of it is on one disk, if it is on several.
+//! What moves between network and memory has no such bounds.
 //!
 //! Where a strip is on the disks is settled when it is first touched: the next free place. So files that are written or
 //! read in order are contiguous, and files that grow together are interleaved, as under a file system that allocates on
 //! demand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pio_cache::{Action, Cache, Event, FileId, ProcessId, RequestId, TransferId};
 use pio_machine::Buffers;
@@ -31,6 +32,8 @@ pub(super) struct NodeServer {
     strip: u64,
     /// From each multiple of it on, another disk has the bytes. None where the disks divide what they are asked for themselves.
     unit: Option<u64>,
+    /// Room for a request under way.
+    buffer: u64,
     /// Bytes of a message without data.
     message: u64,
     /// Place of each strip on the disks, by file and number.
@@ -39,6 +42,8 @@ pub(super) struct NodeServer {
     parts: Slab<Serving>,
     /// How many of them are of each file.
     under_way: BTreeMap<u32, u32>,
+    /// Those of which memory is to drop all when none is left.
+    emptied: BTreeSet<u32>,
     /// What the node is busy with, by the number it was given.
     jobs: Slab<Job>,
     /// Requests of the node that each transfer of the memory still needs.
@@ -84,10 +89,12 @@ impl NodeServer {
             memory,
             strip,
             unit: node.disks.raid.is_none().then_some(node.unit),
+            buffer: node.buffer,
             message,
             places: BTreeMap::new(),
             parts: Slab::new(),
             under_way: BTreeMap::new(),
+            emptied: BTreeSet::new(),
             jobs: Slab::new(),
             transfers: BTreeMap::new(),
             actions: Vec::new(),
@@ -104,6 +111,9 @@ impl NodeServer {
     pub(super) fn arrive(&mut self, now: Time, part: Part) -> Result<(), IoNodeError> {
         let id = self.parts.insert(Serving { part, jobs: 0 });
         *self.under_way.entry(part.file).or_default() += 1;
+        if part.direction == Direction::Write && !part.syncs {
+            self.emptied.remove(&part.file);
+        }
         if part.syncs {
             return self.ask_memory(now, id);
         }
@@ -114,12 +124,17 @@ impl NodeServer {
         self.request(now, Job::Part(id), (part.file, part.offset, part.bytes), part.direction, between)
     }
 
-    /// A file has no bytes any more: memory drops what it has of it, and does not write it. While a rank reads or writes the
-    /// file, the rank and whoever empties it do not agree on what is there, and memory keeps it.
+    /// A file has no bytes any more: memory drops what it has of it, and does not write it, once no rank reads or writes the
+    /// file. What is written after this and before that is of the file as it is then: memory keeps all.
     pub(super) fn empty(&mut self, now: Time, file: u32) -> Result<(), IoNodeError> {
         if self.under_way.contains_key(&file) {
+            self.emptied.insert(file);
             return Ok(());
         }
+        self.forget(now, file)
+    }
+
+    fn forget(&mut self, now: Time, file: u32) -> Result<(), IoNodeError> {
         let file = FileId(file.into());
         self.tell_memory(now, Event::Forget { file })?;
         self.tell_memory(now, Event::Size { file, bytes: 0 })
@@ -144,8 +159,7 @@ impl NodeServer {
         if self.memory.is_some() && serving.part.direction == Direction::Write {
             return self.ask_memory(now, id);
         }
-        self.finish(now, id);
-        Ok(())
+        self.finish(now, id)
     }
 
     /// A request of the node for a transfer of the memory is done.
@@ -166,7 +180,7 @@ impl NodeServer {
         )
     }
 
-    fn finish(&mut self, now: Time, id: u32) {
+    fn finish(&mut self, now: Time, id: u32) -> Result<(), IoNodeError> {
         let part = self.parts[id].part;
         self.finished_at = now;
         self.finished.push(part);
@@ -175,8 +189,12 @@ impl NodeServer {
             *count -= 1;
             if *count == 0 {
                 self.under_way.remove(&part.file);
+                if self.emptied.remove(&part.file) {
+                    return self.forget(now, part.file);
+                }
             }
         }
+        Ok(())
     }
 
     // --- Memory ---
@@ -232,10 +250,7 @@ impl NodeServer {
                 let extent = (part.file, part.offset, part.bytes);
                 self.request(now, Job::Part(id), extent, Direction::Read, Between::NetworkAndMemory)
             }
-            Direction::Write => {
-                self.finish(now, id);
-                Ok(())
-            }
+            Direction::Write => self.finish(now, id),
         }
     }
 
@@ -256,8 +271,12 @@ impl NodeServer {
             let next_place = self.places.len() as u64;
             let place = *self.places.entry((file, number)).or_insert(next_place);
             let on_disks = place * self.strip + within;
-            let on_disk = self.unit.map_or(u64::MAX, |unit| unit - on_disks % unit);
-            let bytes = (self.strip - within).min(end - at).min(on_disk);
+            let together = match (between, self.unit) {
+                (Between::NetworkAndMemory, _) => self.buffer,
+                (_, Some(unit)) => unit - on_disks % unit,
+                (_, None) => u64::MAX,
+            };
+            let bytes = (self.strip - within).min(end - at).min(together);
             let id = self.jobs.insert(job);
             match job {
                 Job::Part(part) => self.parts[part].jobs += 1,

@@ -204,3 +204,39 @@ fn memory_drops_a_file_that_is_emptied() {
     assert_eq!(read_ns(1024), hit, "its size stays");
     assert!(read_ns(0) > hit + DISK_NS, "it is fetched");
 }
+
+#[test]
+fn what_the_memory_has_moves_whole() {
+    // A strip on four units is fetched in four requests, and given out in one.
+    let text = MACHINE.replace("CACHE", CACHE).replace("strip = \"1 KiB\"", "strip = \"4 KiB\"");
+    let machine = Machine::parse("units.toml", &text).unwrap();
+    let read_ns = |count: usize| {
+        let requests = vec![(Direction::Read, 0, 4096); count];
+        time_ns(&predict(&machine, &requests), Op::Read)
+    };
+    let hit = 200 + 10_000 + 5_000 + 4096;
+    assert_eq!(read_ns(3) - read_ns(2), 1_000 + link_ns(200) + link_ns(4096) + 4096 + hit);
+}
+
+#[test]
+fn a_file_that_is_emptied_while_it_is_read_leaves_the_memory_then() {
+    let read_ns = |size| {
+        let step = |idle, what| Step { think: Duration::ZERO, idle, what };
+        let read = |handle, offset, bytes| {
+            let direction = Direction::Read;
+            What::Request { handle: HandleId(handle), call: Call::Pread, direction, offset, bytes }
+        };
+        let at = |milliseconds: u64| Duration::from_picoseconds(milliseconds * 1_000_000_000);
+        let mut emptied = workload(&[]);
+        emptied.handles.push(Open { file: 0, rank: 1, group: None, collective: 0 });
+        // The first rank still waits for the disk when the other one cuts the file.
+        emptied.programs[0] = vec![step(at(0), read(0, 0, 1024)), step(at(9), read(0, 0, 1024))];
+        emptied.programs.push(vec![step(at(1), What::Resize(HandleId(1), Call::Ftruncate, size))]);
+        let (hints, options) = (Hints::default(), Options::default());
+        let strategy = Strategy::Independent;
+        let found =
+            simulate(&machine(CACHE), &emptied, strategy, &hints, &options, None, &mut |_| ()).unwrap();
+        time_ns(&found, Op::Read)
+    };
+    assert!(read_ns(0) >= read_ns(1024) + DISK_NS, "it is fetched anew");
+}
