@@ -129,11 +129,11 @@ pub fn calibrate(
     // What is as fast as memory is memory.
     let (mut write_back, mut cold_reads, mut direct) = (None, None, None);
     if CallCost::through(&synced).bandwidth < copy.bandwidth {
-        write_back = measure_write_back(&scratch.path, spreads).map_err(on_file())?;
+        let (_, least) = synced[0];
+        let much;
+        (write_back, much) = measure_write_back(&scratch.path, least, spreads).map_err(on_file())?.unzip();
         // Much at once is quicker or slower: devices have many queues, or memories of their own.
-        synced.extend(write_back.as_ref().map(|WriteBack { bandwidth, .. }| {
-            (BYTES_TO_DEVICE, bandwidth.time_of(BYTES_TO_DEVICE as u64).seconds())
-        }));
+        synced.extend(much.filter(|(bytes, _)| *bytes > SYNCED[2]));
         progress("reading what is not in memory");
         cold_reads = cold_reads::measure(&scratch.path, cores, spreads).map_err(on_file())?;
         progress("reading and writing past the page cache");
@@ -491,16 +491,21 @@ fn measure_sync(path: &Path, spreads: &mut Spreads) -> io::Result<Vec<(usize, f6
     Ok(syncs.middles("calls.sync", spreads))
 }
 
-/// When the kernel writes back, and how fast the device takes it; none if the kernel does not say, or there is no room to try.
-fn measure_write_back(path: &Path, spreads: &mut Spreads) -> io::Result<Option<WriteBack>> {
+/// When the kernel writes back, and how fast the device takes it, beyond what a sync takes at `least`; and what a sync of so many
+/// bytes takes. None if the kernel does not say, or there is no room to try.
+fn measure_write_back(
+    path: &Path,
+    least: f64,
+    spreads: &mut Spreads,
+) -> io::Result<Option<(WriteBack, (usize, f64))>> {
     let Some((background, limit, age)) = write_back_of_kernel() else { return Ok(None) };
     // No byte of it goes to the device before the sync.
     let bytes =
         BYTES_TO_DEVICE.min(usize::try_from(background / 2).unwrap_or(usize::MAX)).max(BLOCK) / BLOCK * BLOCK;
     let data = vec![1_u8; BLOCK];
     let begun = Instant::now();
-    let mut speeds = Vec::new();
-    while speeds.len() < RUNS && (speeds.is_empty() || begun.elapsed() < LONGEST_TO_DEVICE) {
+    let mut syncs = Vec::new();
+    while syncs.len() < RUNS && (syncs.is_empty() || begun.elapsed() < LONGEST_TO_DEVICE) {
         let file = fresh(path)?;
         match (0..bytes).step_by(BLOCK).try_for_each(|at| file.write_all_at(&data, at as u64)) {
             Err(error)
@@ -512,10 +517,13 @@ fn measure_write_back(path: &Path, spreads: &mut Spreads) -> io::Result<Option<W
         }
         let start = Instant::now();
         file.sync_all()?;
-        speeds.push(bytes as f64 / start.elapsed().as_secs_f64());
+        syncs.push(start.elapsed().as_secs_f64());
     }
-    let bandwidth = Bandwidth::from_bytes_per_second(spreads.middle("calls.write-back", speeds) as u64);
-    Ok(Some(WriteBack { background, limit, age, bandwidth }))
+    let seconds = spreads.middle("calls.write-back", syncs);
+    // A sync that is as quick as one of a page says nothing of the device.
+    let moving = if seconds > least { seconds - least } else { seconds };
+    let bandwidth = Bandwidth::from_bytes_per_second((bytes as f64 / moving) as u64);
+    Ok(Some((WriteBack { background, limit, age, bandwidth }, (bytes, seconds))))
 }
 
 /// The thresholds of dirty pages, in bytes, and their age. The memory of a control group sets them lower, and that of each group

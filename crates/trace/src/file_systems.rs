@@ -12,9 +12,9 @@ pub struct FileSystem {
 }
 
 /// Kinds that keep their files on other hosts.
-const REMOTE: [&str; 22] = [
+const REMOTE: [&str; 23] = [
     "9p", "afs", "beegfs", "ceph", "cifs", "coda", "cvmfs2", "daos", "gfs2", "gpfs", "lustre", "ncp", "nfs",
-    "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb2", "smb3", "wekafs", "xtreemfs",
+    "nfs4", "ocfs2", "orangefs", "panfs", "pvfs2", "smb2", "smb3", "virtiofs", "wekafs", "xtreemfs",
 ];
 /// The same, of those that a process carries out (FUSE).
 const REMOTE_FUSE: [&str; 12] = [

@@ -19,7 +19,7 @@ use crate::tables::{FileId, Tables};
 pub struct Requests {
     /// Reads, writes and syncs that it has.
     pub written: u64,
-    /// Reads and writes that it lacks, as nothing says which bytes of their files they moved.
+    /// Reads and writes that it lacks, as nothing says which bytes of which file they moved.
     pub nowhere: u64,
 }
 
@@ -128,6 +128,8 @@ impl<'a, W: Write> Log<'a, W> {
 
     fn put(&mut self, event: &Event) -> io::Result<()> {
         let Some(handle) = event.handle.and_then(|handle| self.tables.handles.get(handle.index())) else {
+            let moves = matches!(event.op(), Op::Read | Op::Write) && event.transferred() > 0;
+            self.requests.nowhere += u64::from(moves);
             return Ok(());
         };
         let (file, start_us) = (handle.file, event.start_ns / 1000);
