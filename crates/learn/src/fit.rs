@@ -55,13 +55,15 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Whether runs that were held back are predicted better than before: by the mean of the logarithms' sizes, in which each case
-    /// counts as much, however often it was run.
+    /// The mean of the logarithms' sizes, in which each case counts as much, however often it was run.
+    pub fn mean_of(&self, ratios: &[f64]) -> f64 {
+        let off: f64 = self.weights.iter().zip(ratios).map(|(weight, ratio)| weight * ratio.abs()).sum();
+        off / self.weights.iter().sum::<f64>()
+    }
+
+    /// Whether runs that were held back are predicted better than before, in the mean.
     pub fn improves(&self) -> bool {
-        let off = |ratios: &[f64]| {
-            self.weights.iter().zip(ratios).map(|(weight, ratio)| weight * ratio.abs()).sum::<f64>()
-        };
-        off(&self.held_back) < off(&self.before)
+        self.mean_of(&self.held_back) < self.mean_of(&self.before)
     }
 }
 
