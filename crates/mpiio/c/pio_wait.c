@@ -305,8 +305,8 @@ static int pio_packs(MPI_Count count, MPI_Datatype type, MPI_Count most) {
     pio_count bytes = 0, packed = 0;                                                                        \
     void *copy;                                                                                             \
     PIO_UNLESS_BUSY(name, buffer, count, type, to, sent_tag, from, tag, comm, status);                      \
-    /* Half, as it may take more bytes packed. */                                                           \
-    if (!pio_packs(count, type, (most) / 2))                                                                \
+    /* It may take some more bytes packed. */                                                               \
+    if (!pio_packs(count, type, (most) - 65536))                                                            \
       return PIO_FORWARD(name)(buffer, count, type, to, sent_tag, from, tag, comm, status);                 \
     int code = pack_size(count, type, comm, &bytes);                                                        \
     if (code != MPI_SUCCESS) return code;                                                                   \

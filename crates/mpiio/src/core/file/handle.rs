@@ -7,13 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pio_layout::{Datatype, View};
-use pio_plan::{Direction, Gaps, Group, Hints, Rank, Shape, Site, ToldViews, Via, ViewExchange, Views};
+use pio_plan::{
+    Beside, Direction, Gaps, Group, Hints, Rank, Shape, Site, ToldViews, Via, ViewExchange, Views,
+};
 
 use crate::core::file::access::{Inner, Positioning, State, Whence};
 use crate::core::file::hints::{self, Given, Kept};
 use crate::core::file::open::Opened;
 use crate::core::file::settings::Settings;
 use crate::core::file::views::FileView;
+use crate::core::mpi::backoff::Backoff;
 use crate::core::mpi::memory::Memory;
 use crate::core::mpi::progress::May;
 use crate::core::mpi::status::Status;
@@ -343,10 +346,14 @@ impl File {
 
     /// Adds hints. Collective.
     pub(crate) fn set_hints(&self, given: &Given) -> Result<(), Status> {
+        // By the hints, ranks know whether others sieve, and lock what they write: what sieves by the old ones ends before any rank goes
+        // by the new ones. Writes that begin meanwhile do not sieve.
+        let changing = self.inner.writes.announce_collective();
+        let mut backoff = Backoff::new();
+        while !changing.may_be_told(Beside::Independent) {
+            backoff.wait_for_oneself();
+        }
         let channel = self.inner.collective.acquire()?;
-        // By the hints, ranks know whether others sieve, and lock what they write: what was begun under the old ones ends before any
-        // rank goes by the new ones.
-        self.inner.independent.drain();
         let all = channel.communicator.gather(hints::words_of(&given.followed))?;
         self.lock().follow(&all[0], given);
         Ok(())

@@ -339,8 +339,7 @@ mod tests {
     use super::*;
 
     fn mailboxes(ranks: u32) -> Vec<Mailbox> {
-        let (inboxes, addresses): (Vec<_>, Vec<_>) =
-            (0..ranks).map(|_| Segment::shared().unwrap()).collect();
+        let (inboxes, addresses): (Vec<_>, Vec<_>) = (0..ranks).map(|_| Segment::shared().unwrap()).collect();
         let open = |(me, own)| Mailbox::new(me, own, &addresses).unwrap();
         (0..ranks).zip(inboxes).map(open).collect()
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::ops::Range;
+use std::time::Duration;
 
 use pio_layout::View;
 use pio_plan::{Direction, IoError, Via};
@@ -150,9 +151,9 @@ impl Storage {
 
     /// Locks them as [`Storage::lock`] does for itself, but does not wait forever: who holds shared locks by turns never leaves the
     /// bytes to one that waits for all of them.
-    pub(crate) fn lock_soon(&self, file: Range<u64>) -> Result<(), IoError> {
+    pub(crate) fn lock_within(&self, file: Range<u64>, patience: Duration) -> Result<(), IoError> {
         match self {
-            Storage::Plain(plain) => plain.lock_soon(file),
+            Storage::Plain(plain) => plain.lock_within(file, patience),
             Storage::Remote(remote) => remote.lock(file, false),
         }
     }

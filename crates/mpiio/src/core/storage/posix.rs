@@ -26,9 +26,6 @@ pub(crate) struct PlainFile {
     path: CString,
 }
 
-/// How long to ask for a lock that others hold by turns: longer than most of them do.
-const PATIENCE: Duration = Duration::from_millis(20);
-
 /// No descriptor.
 const CLOSED: i32 = -1;
 
@@ -155,12 +152,14 @@ impl PlainFile {
     }
 
     /// The same for itself, but not forever: the kernel does not keep those out who want a shared lock when another waits.
-    pub(crate) fn lock_soon(&self, file: Range<u64>) -> Result<(), IoError> {
+    pub(crate) fn lock_within(&self, file: Range<u64>, patience: Duration) -> Result<(), IoError> {
         let begun = Instant::now();
         loop {
             match self.set_lock(libc::F_OFD_SETLK, libc::F_WRLCK, file.clone()) {
-                Err(IoError { errno: libc::EAGAIN | libc::EACCES }) if begun.elapsed() < PATIENCE => {
-                    thread::sleep(Duration::from_micros(100));
+                Err(IoError { errno: libc::EAGAIN | libc::EACCES }) if begun.elapsed() < patience => {
+                    // Seldom where it takes long: the lock may be another host's to give.
+                    let pause = begun.elapsed() / 8;
+                    thread::sleep(pause.clamp(Duration::from_micros(100), Duration::from_millis(10)));
                 }
                 result => return result,
             }

@@ -1,6 +1,7 @@
 //! Requests to the file.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use pio_layout::{Layout, coverage, pack};
 use pio_plan::{Direction, Io, IoError, Slot, StateMachine};
@@ -87,7 +88,7 @@ fn fill_and_write(
 ) -> Result<u64, IoError> {
     let storage = means.storage;
     let _modifying = means.modify();
-    let is_locked = locks && storage.lock_soon(file.clone()).is_ok();
+    let is_locked = locks && storage.lock_within(file.clone(), patience(holes)).is_ok();
     let written = if storage.is_readable() && is_locked == locks {
         fill(storage, means.working(), slot, origin, file.clone(), holes)
     } else {
@@ -99,6 +100,11 @@ fn fill_and_write(
         let _ = storage.unlock(file);
     }
     written
+}
+
+/// How long to ask for a lock that others hold by turns: the more parts there are to be written without it, the longer.
+fn patience(holes: &Layout) -> Duration {
+    Duration::from_micros(holes.pieces(0..holes.size()).saturating_mul(20).clamp(20_000, 10_000_000))
 }
 
 fn fill(
