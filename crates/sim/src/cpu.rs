@@ -367,15 +367,12 @@ impl Scheduler {
 
     /// Whether a process is on a processor.
     pub fn is_running(&self, process: u32) -> bool {
-        self.on_processors().any(|on| on == process)
+        self.processors[self.last[process as usize] as usize].runs() == Some(process)
     }
 
     /// The processes that are on processors.
     pub fn on_processors(&self) -> impl Iterator<Item = u32> {
-        self.processors.iter().filter_map(|one| match one.state {
-            State::Running { process, .. } | State::Met { process } => Some(process),
-            State::Idle | State::Interrupted => None,
-        })
+        self.processors.iter().filter_map(Processor::runs)
     }
 
     /// What processors did until now. A turn counts when it is over.
@@ -478,6 +475,14 @@ impl Usage {
 }
 
 impl Processor {
+    /// The process that is on it.
+    fn runs(&self) -> Option<u32> {
+        match self.state {
+            State::Running { process, .. } | State::Met { process } => Some(process),
+            State::Idle | State::Interrupted => None,
+        }
+    }
+
     /// Another turn, or another end of the one that is going on. That of a process that spins has none of its own.
     fn begin(&mut self, index: usize, until: Time, turns: &mut Vec<Turn>) {
         self.turn += 1;

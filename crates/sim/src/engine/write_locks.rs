@@ -107,11 +107,13 @@ impl Engine<'_> {
 
     /// Who can no longer look for the end of a write on its own processor, or is not to, as the writer has none.
     fn put_to_sleep(&mut self, number: u32) {
+        let writer = self.files[number as usize].write_lock.writer;
+        let is_writing = writer.is_none_or(|writer| self.processors.is_running(writer));
         let mut place = 0;
         while let Some(&rank) = self.files[number as usize].write_lock.spinning.get(place) {
             let lock = &mut self.files[number as usize].write_lock;
             let looks = self.processors.is_spinning(rank) && self.processors.is_running(rank);
-            if looks && lock.writer.is_none_or(|writer| self.processors.is_running(writer)) {
+            if looks && is_writing {
                 place += 1;
                 continue;
             }

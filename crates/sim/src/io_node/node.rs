@@ -107,7 +107,9 @@ impl IoNode {
         if request.bytes == 0 || request.bytes > self.machine.buffer {
             return Err(IoNodeError::Size { bytes: request.bytes, most: self.machine.buffer });
         }
-        if let Some((offset, end, bytes)) = self.disks.beyond(request.offset, request.bytes) {
+        // What does not go to the disks may lie on several.
+        let on_disks = request.between != Between::NetworkAndMemory;
+        if on_disks && let Some((offset, end, bytes)) = self.disks.beyond(request.offset, request.bytes) {
             return Err(IoNodeError::Beyond { offset, end, bytes });
         }
         if self.outside.is_empty() && request.bytes <= self.buffer_free {
