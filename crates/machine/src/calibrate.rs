@@ -77,6 +77,8 @@ const LEAST_OF_A_FOLIO: f64 = 2e-7;
 const SYNCED: [usize; 3] = [PAGE, BLOCK, 16 * BLOCK];
 /// What is written to learn the speed of the device: more than most take into a memory of their own, and not for long.
 const BYTES_TO_DEVICE: usize = 256 << 20;
+/// Times the least sync.
+const CLEARLY_LONGER: f64 = 1.5;
 const LONGEST_TO_DEVICE: std::time::Duration = std::time::Duration::from_secs(5);
 const HOPS: u64 = 5_000;
 const YIELDS: u64 = 20_000;
@@ -214,7 +216,7 @@ impl Machine {
          calls.dropped-pages: what it takes longer to cut a file of 32 MiB that was just written.\n\
          calls.rewrites: what opens (O_TRUNC) and closes of a file take longer that is written anew with 4 KiB, 64 KiB, 1 MiB and\n\
          16 MiB, and synced before the next time.\n\
-         calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB; and of 256 MiB, as calls.write-back.\n\
+         calls.sync: fsync after writes of 4 KiB, 1 MiB and 16 MiB; and of as much as for calls.write-back.\n\
          calls: calls of 8 bytes, 64 KiB, 1 MiB and 16 MiB one after the other on a file in the page cache, each from and to\n\
          the same memory, which begins half a page and 16 bytes further into a page than their place in the file.\n\
          calls.new-pages: what writes of half a page, 64 KiB and 1 MiB to an empty file take beyond that; those of half\n\
@@ -227,7 +229,8 @@ impl Machine {
          here and there in those 32 take beyond that.\n\
          calls.after-work: what the first call after 10 ms of going through other memory takes longer than the two right behind it:\n\
          reads, and writes of new pages, of 2 KiB, 64 KiB and 1 MiB from or to one memory.\n\
-         calls.write-back: bandwidth: fsync after writes of 256 MiB; the rest is what the kernel says that it does.\n\
+         calls.write-back: bandwidth: fsync after writes of 256 MiB, or of what the kernel keeps, beyond what one of 4 KiB takes; the\n\
+         rest is what the kernel says that it does.\n\
          calls.cold-reads: of a file of 256 MiB that the kernel was told to forget: a page here and there (request); one reader,\n\
          and two a core (up to 16), going through it.\n\
          calls.direct: reads and writes of 4 KiB, 64 KiB, 1 MiB and 16 MiB of a file that is on its device (O_DIRECT), one after\n\
@@ -504,8 +507,8 @@ fn measure_write_back(
         BYTES_TO_DEVICE.min(usize::try_from(background / 2).unwrap_or(usize::MAX)).max(BLOCK) / BLOCK * BLOCK;
     let data = vec![1_u8; BLOCK];
     let begun = Instant::now();
-    let mut syncs = Vec::new();
-    while syncs.len() < RUNS && (syncs.is_empty() || begun.elapsed() < LONGEST_TO_DEVICE) {
+    let mut speeds = Vec::new();
+    while speeds.len() < RUNS && (speeds.is_empty() || begun.elapsed() < LONGEST_TO_DEVICE) {
         let file = fresh(path)?;
         match (0..bytes).step_by(BLOCK).try_for_each(|at| file.write_all_at(&data, at as u64)) {
             Err(error)
@@ -517,12 +520,13 @@ fn measure_write_back(
         }
         let start = Instant::now();
         file.sync_all()?;
-        syncs.push(start.elapsed().as_secs_f64());
+        let seconds = start.elapsed().as_secs_f64();
+        // A sync that takes hardly longer than one of a page says little of the device.
+        let moving = if seconds > least * CLEARLY_LONGER { seconds - least } else { seconds };
+        speeds.push(bytes as f64 / moving);
     }
-    let seconds = spreads.middle("calls.write-back", syncs);
-    // A sync that is as quick as one of a page says nothing of the device.
-    let moving = if seconds > least { seconds - least } else { seconds };
-    let bandwidth = Bandwidth::from_bytes_per_second((bytes as f64 / moving) as u64);
+    let bandwidth = rate(1.0 / spreads.middle("calls.write-back", speeds));
+    let seconds = least + bandwidth.time_of(bytes as u64).seconds();
     Ok(Some((WriteBack { background, limit, age, bandwidth }, (bytes, seconds))))
 }
 
