@@ -192,7 +192,7 @@ def report(found):
           f" {FINALISTS}, the chosen one and the program as it is {FINAL_RUNS} times more. The best is the one of the grid that had"
           f" the least median in the grid and the first {CHOOSING_RUNS} of these runs; times are medians of the others. Loss: over"
           " the best; less than nothing where the chosen one takes less than it. At random: the mean of searches that run"
-          f" {TRIED} settings once, by another run of the one that each keeps. Spread: half of what lies between the quartiles of"
+          f" {TRIED} settings once, by another run of the one that each keeps, over the mean of the best. Spread: half of what lies between the quartiles of"
           " the chosen one's runs.\n")
     print("| program | ranks | place | settings | as it is | chosen | spread | best | loss: chosen | as it is | at random | after runs |"
           " chosen setting | best setting |")

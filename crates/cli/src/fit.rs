@@ -22,7 +22,6 @@ use pio_trace::{Call, Tables, Trace};
 use crate::explain;
 use crate::here::{self, Here};
 use crate::learned::{self, Asked};
-use crate::median::median;
 use crate::output::note;
 use crate::own_way;
 use crate::progress::Working;
@@ -371,11 +370,11 @@ impl Fitted<'_> {
         }
     }
 
-    /// The mean of the errors' sizes, by which it is decided whether to fit, and the largest.
+    /// The mean of the errors' sizes, by which it is decided whether to fit, and the largest: both as factors, either way.
     fn summary(&self, name: &str, ratios: &[f64]) -> String {
-        let mean = error(self.fit.mean_of(ratios));
-        let most = ratios.iter().map(|ratio| error(*ratio).abs()).fold(0.0, f64::max);
-        format!("{name}: off by {mean:.0} % in the mean, {most:.0} % at most.")
+        let mean = self.fit.mean_of(ratios).exp();
+        let most = ratios.iter().map(|ratio| ratio.abs().exp()).fold(1.0, f64::max);
+        format!("{name}: off by a factor of {mean:.2} in the mean, {most:.2} at most.")
     }
 
     /// What the new description's history begins with: runs beside what was predicted for them without them.
