@@ -403,6 +403,22 @@ mod tests {
     }
 
     #[test]
+    fn a_case_counts_as_much_however_often_it_was_run() {
+        let held_back = vec![0.1, -0.3, 0.2];
+        let fit = Fit {
+            point: vec![],
+            before: vec![0.2; 3],
+            fitted: vec![],
+            held_back,
+            weights: vec![0.5, 0.5, 1.0],
+        };
+        assert!((fit.mean_of(&fit.held_back) - 0.2).abs() < 1e-12);
+        assert!((fit.mean_of(&[0.0, 0.0, -0.4]) - 0.2).abs() < 1e-12);
+        let better = Fit { held_back: vec![0.3, 0.3, 0.0], ..fit };
+        assert!(better.improves(), "the mean is 0.15, though most runs are worse");
+    }
+
+    #[test]
     fn factors_are_found_again_and_hold_for_runs_that_were_held_back() {
         let (fit, trials) = sums([2.0, 0.6, 5.0], &[1.0; 12]).fit();
         let factors: Vec<f64> = fit.point.iter().map(|log| log.exp()).collect();
