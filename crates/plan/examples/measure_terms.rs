@@ -86,22 +86,14 @@ fn main() -> Outcome<()> {
         copy_bytes_per_s,
         piece_s,
         extent_s: listing / PIECES as f64,
-        asking_read_s: 0.0,
-        asking_write_s: 0.0,
         placed_piece_s: piece_s,
         placed_bytes_per_s: copy_bytes_per_s,
         read_s: asking / calls,
         write_s: requesting / calls,
-        new_pages_s: 0.0,
-        new_byte_s: 0.0,
         lock_s: locking / calls,
         read_bytes_per_s: large / reading,
         write_bytes_per_s: large / writing,
-        share_processors: false,
-        is_remote: false,
-        behind: None,
-        turn_s: Terms::MEASURED.turn_s,
-        together: Vec::new(),
+        ..Terms::MEASURED
     };
     println!("{terms:#?}");
     match terms.wrong() {

@@ -10,8 +10,9 @@
 
 use crate::access::{Access, Direction, Group, IoError, Rank};
 use crate::cost::{self, Setting};
-use crate::descriptions::Descriptions;
+use crate::descriptions::{Descriptions, Waits};
 use crate::machine::{Action, Choice, Event, StateMachine};
+use crate::remembered::Recalled;
 use crate::site::Context;
 use crate::strategy::Strategy;
 use crate::two_phase::TwoPhase;
@@ -93,11 +94,14 @@ impl Auto {
         let early = std::mem::take(&mut descriptions.early);
         let ranks = self.group.ranks;
         let operation = descriptions.operation(self.direction);
-        let is_first = self.context.remembered.is_first;
+        let Recalled { is_first, meets_next, .. } = self.context.remembered;
+        // Ranks that meet right after it wait for each other, whatever they do.
+        let waits = if meets_next { Waits::default() } else { descriptions.waits(is_first) };
         let setting = Setting {
             described: true,
-            is_first,
-            waits_s: descriptions.waits_s(is_first),
+            waits_s: waits.mean_s,
+            may_wait_s: waits.unknown_s,
+            meets_next,
             ..Setting::of(&self.context, self.direction, ranks)
         };
         let choice = cost::choose(&operation, &setting, &self.context.terms);
@@ -126,7 +130,7 @@ fn reads_without_a_word(group: Group, direction: Direction, context: &Context) -
         processors < group.ranks && group.ranks <= processors.saturating_mul(MOST_RANKS_OF_A_PROCESSOR);
     let terms = &context.terms;
     let is_fast = terms.read_bytes_per_s * terms.turn_s >= BYTES_OF_A_TURN;
-    let in_memory = context.servers == 0 && !terms.is_remote && terms.behind.is_none() && is_fast;
+    let in_memory = context.servers == 0 && terms.are_of_node() && is_fast;
     direction == Direction::Read && in_memory && context.shared_memory && is_crowded
 }
 

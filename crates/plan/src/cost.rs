@@ -20,4 +20,4 @@ pub use crate::operation::Operation;
 pub use choose::{choose, possible};
 pub use estimate::{BLOCK_BYTES, Estimate, Part, estimate};
 pub use setting::Setting;
-pub use terms::{Behind, Terms};
+pub use terms::{Behind, FORESEEN_BYTES, Terms};

@@ -74,7 +74,7 @@ impl Memory {
             *self =
                 Memory { of: Some((site.via, site.terms.clone(), hints.clone())), shapes: BTreeMap::new() };
         }
-        self.shapes.insert(shape, remembered);
+        self.shapes.insert(shape, remembered.left());
         if self.shapes.len() > MOST_SHAPES {
             self.shapes.retain(|kept, _| *kept == shape);
         }

@@ -24,6 +24,8 @@ pub struct Remembered {
     each: [Kept; 2],
     /// Operations without a word since the ranks met.
     quiet: u32,
+    /// What the last operation was, if the ranks have not met since in another way.
+    last: Option<Direction>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,6 +36,8 @@ struct Kept {
     /// For so many it held.
     held: u32,
     waited_us: Option<u64>,
+    /// Whether the ranks met right after the last one, to set views or close the file.
+    meets_next: bool,
 }
 
 /// What an operation is to know of those before it.
@@ -46,11 +50,13 @@ pub struct Recalled {
     /// Microseconds that this rank waited for the others when they last did; if they have not, those since the ranks met, divided by
     /// the operations since. Who is the last to come has most of these.
     pub told_us: u64,
+    /// Whether the ranks are likely to meet in the call after it. The same on all ranks.
+    pub meets_next: bool,
 }
 
 impl Default for Recalled {
     fn default() -> Recalled {
-        Recalled { strategy: None, is_first: true, told_us: 0 }
+        Recalled { strategy: None, is_first: true, told_us: 0, meets_next: false }
     }
 }
 
@@ -58,13 +64,15 @@ impl Remembered {
     /// What the next operation is to know, so many microseconds after the ranks met: opened the file, set its views, or last
     /// described their accesses.
     pub fn recall(&mut self, direction: Direction, since_met_us: u64) -> Recalled {
+        self.goes_on();
+        self.last = Some(direction);
         let kept = &mut self.each[direction as usize];
         let strategy = kept.strategy.filter(|_| kept.left > 0);
         kept.left = kept.left.saturating_sub(1);
         // What ranks drift apart in operations without a word is not what they would wait in each.
         let told_us = kept.waited_us.unwrap_or(since_met_us / (1 + u64::from(self.quiet)));
         self.quiet = self.quiet.saturating_add(strategy.is_some().into());
-        Recalled { strategy, is_first: kept.waited_us.is_none(), told_us }
+        Recalled { strategy, is_first: kept.waited_us.is_none(), told_us, meets_next: kept.meets_next }
     }
 
     /// The ranks meet: they open a file with views of which this is known, or set such.
@@ -72,10 +80,19 @@ impl Remembered {
         Remembered { quiet: 0, ..self }
     }
 
+    /// The ranks meet: they close the file, or set other views.
+    pub(crate) fn left(mut self) -> Remembered {
+        if let Some(last) = self.last.take() {
+            self.each[last as usize].meets_next = true;
+        }
+        self
+    }
+
     /// Ranks may exchange data in this operation: the next one begins with their descriptions, whatever it is. They say that a rank
     /// is through with this one, so that the others may use the buffers again that it has its data in.
     pub fn describe_next(&mut self) {
-        self.each.iter_mut().for_each(|kept| kept.left = 0);
+        self.goes_on();
+        self.quiet_no_more();
     }
 
     /// Takes note of what the ranks chose when they had described their accesses, and how long this one waited for that.
@@ -86,17 +103,29 @@ impl Remembered {
         // So it is with what it waited.
         let waited_us = Some(waited_us / (1 + u64::from(kept.held)));
         *kept = if chosen.sends_messages() {
-            Kept { waited_us, ..Kept::default() }
+            Kept { waited_us, meets_next: kept.meets_next, ..Kept::default() }
         } else {
             let first = choice.holds.clamp(FIRST, FIRST_THAT_HOLDS);
             let longest = choice.holds.clamp(LONGEST, LONGEST_THAT_HOLDS);
             let is_confirmed = kept.strategy == Some(chosen);
             let held = if is_confirmed { (kept.held * 4).clamp(first, longest) } else { first };
-            Kept { strategy: Some(chosen), left: held, held, waited_us }
+            Kept { strategy: Some(chosen), left: held, held, waited_us, meets_next: kept.meets_next }
         };
         if chosen.sends_messages() {
-            self.describe_next();
+            self.quiet_no_more();
         }
+    }
+
+    /// Another operation follows on the last.
+    fn goes_on(&mut self) {
+        if let Some(last) = self.last.take() {
+            self.each[last as usize].meets_next = false;
+        }
+    }
+
+    /// The next operation, whatever it is, begins with descriptions.
+    fn quiet_no_more(&mut self) {
+        self.each.iter_mut().for_each(|kept| kept.left = 0);
     }
 }
 
@@ -159,7 +188,7 @@ mod tests {
     fn ranks_expect_to_wait_as_they_waited() {
         let mut remembered = Remembered::default();
         remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 700);
-        let waited = |told_us| Recalled { strategy: None, is_first: false, told_us };
+        let waited = |told_us| Recalled { is_first: false, told_us, ..Recalled::default() };
         assert_eq!(remembered.recall(Direction::Write, 5000), waited(700));
         assert_eq!(
             remembered.recall(Direction::Read, 5000),
@@ -176,6 +205,30 @@ mod tests {
         // Four operations went by.
         remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 2000);
         assert_eq!(remembered.recall(Direction::Write, 0), waited(500));
+    }
+
+    #[test]
+    fn an_operation_is_likely_to_be_followed_by_what_followed_the_last() {
+        let mut remembered = Remembered::default();
+        let meets_next = |remembered: &mut Remembered| {
+            let recalled = remembered.recall(Direction::Write, 0);
+            remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 0);
+            recalled.meets_next
+        };
+        assert!(!meets_next(&mut remembered));
+        remembered = remembered.left().met();
+        assert!(meets_next(&mut remembered));
+        remembered = remembered.left().met();
+        // Views were set, but nothing else was done.
+        remembered = remembered.left().met();
+        assert!(meets_next(&mut remembered));
+        assert!(!meets_next(&mut remembered), "the last was followed by another");
+        remembered = remembered.left().met();
+        assert!(!remembered.recall(Direction::Read, 0).meets_next);
+        remembered.recall(Direction::Write, 0);
+        remembered.describe_next();
+        remembered = remembered.left().met();
+        assert!(!meets_next(&mut remembered), "one that is not told followed");
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub fn terms(machine: &Machine) -> Terms {
     let yields = machine.mpi_io.as_ref().is_some_and(|costs| !costs.spins);
     let turn = if yields { machine.nodes.switch } else { machine.nodes.quantum };
     let message = messages.send.seconds() + messages.receive.seconds() + messages.local_latency.seconds();
+    let cache = machine.calls.processor_cache;
     let terms = Terms {
         message_s: known(message.max(link.latency.seconds()), usual.message_s),
         network_bytes_per_s: links_of_node(machine),
@@ -39,6 +40,10 @@ pub fn terms(machine: &Machine) -> Terms {
         write_s: known(files.write.0, usual.write_s),
         new_pages_s: files.new.0,
         new_byte_s: files.new.1,
+        read_miss_s: cache.map_or(0.0, |cache| cache.read_miss.seconds()),
+        write_miss_s: cache.map_or(0.0, |cache| cache.write_miss.seconds()),
+        cached_bytes: cache.map_or(0.0, |cache| cache.size as f64),
+        cached_bytes_per_s: cache.map_or(usual.cached_bytes_per_s, |cache| rate(cache.write)),
         lock_s: known(files.lock_s, usual.lock_s),
         read_bytes_per_s: files.read.1,
         write_bytes_per_s: files.write.1,
@@ -186,6 +191,21 @@ mod tests {
             let machine = Machine::built_in(name).unwrap();
             assert_eq!(terms(&machine).wrong(), None, "{name}");
         }
+    }
+
+    #[test]
+    fn what_the_processors_caches_do_is_told() {
+        let machine = Machine::built_in("lustre").unwrap();
+        assert_eq!(terms(&machine).cached_bytes, 0.0);
+        let (size, read, write) =
+            (13 << 20, Bandwidth::from_bytes_per_second(15), Bandwidth::from_bytes_per_second(16));
+        let [read_miss, write_miss] = [300, 500].map(|time| Duration::from_picoseconds(time * 1000));
+        let cache = pio_machine::ProcessorCache { size, read, write, read_miss, write_miss };
+        let mut machine = machine;
+        machine.calls.processor_cache = Some(cache);
+        let found = terms(&machine);
+        assert_eq!((found.read_miss_s, found.write_miss_s), (300e-9, 500e-9));
+        assert_eq!((found.cached_bytes, found.cached_bytes_per_s), ((13 << 20) as f64, 16.0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::access::Direction;
 use crate::cost::setting::Setting;
-use crate::cost::terms::{Behind, Terms};
+use crate::cost::terms::{Behind, FORESEEN_BYTES, Terms};
 use crate::direct::is_direct;
 use crate::guard::Guard;
 use crate::leaders::Teams;
@@ -137,6 +137,8 @@ struct Requests {
     in_runs: bool,
     /// Whether callers wait for each other.
     in_turn: bool,
+    /// Whether the processor's cache has the bytes.
+    are_cached: bool,
 }
 
 impl Sum<'_> {
@@ -151,7 +153,30 @@ impl Sum<'_> {
             all_bytes: operation.bytes,
             in_runs: true,
             in_turn: false,
+            are_cached: false,
         });
+        self.miss();
+    }
+
+    /// What calls of each piece take longer because the processor's cache has it not, nor foresees it. A write that makes a page has it.
+    fn miss(&mut self) {
+        let (operation, terms) = (self.operation, self.terms);
+        if self.setting.servers > 0 || !terms.are_of_node() {
+            return;
+        }
+        let gaps = operation.most_span.saturating_sub(operation.most_bytes) as f64;
+        let gap = gaps / operation.most_pieces.max(1) as f64;
+        let unforeseen = (gap / FORESEEN_BYTES as f64).min(1.0);
+        let missing_s = match operation.direction {
+            Direction::Read => {
+                operation.most_pieces as f64 * self.crowd(operation.busy.into()) * terms.read_miss_s
+            }
+            Direction::Write => {
+                let made = operation.span.div_ceil(PAGE);
+                operation.pieces.saturating_sub(made) as f64 * terms.write_miss_s
+            }
+        };
+        self.add(Part::Request, missing_s * unforeseen);
     }
 
     /// Windows of each rank's span; to write, they are read first, and ranks that overlap wait for each other.
@@ -171,7 +196,7 @@ impl Sum<'_> {
             operation.spans.div_ceil(self.setting.sieve_buffer).max(u64::from(operation.busy)).max(windows);
         self.arrange(u64::from(operation.busy), operation.most_pieces, operation.most_bytes);
         let in_turn = writes && operation.is_interleaved;
-        let spans = Requests {
+        let mut spans = Requests {
             callers: u64::from(operation.busy),
             own: windows,
             all,
@@ -180,22 +205,56 @@ impl Sum<'_> {
             all_bytes: operation.spans,
             in_runs: true,
             in_turn,
+            are_cached: false,
         };
         if writes {
             let locks = if in_turn { all } else { windows };
             self.add(Part::Request, locks as f64 * self.terms.lock_s);
-            self.request_going(&spans, Direction::Read);
+            // Who has one window locked lets others read the next.
+            let one_window = operation.span <= self.setting.sieve_buffer;
+            self.request_going(&Requests { in_turn: in_turn && one_window, ..spans }, Direction::Read);
+            // What is written back has just been read; and so has the memory that it is in.
+            let window = self.setting.sieve_buffer.min(operation.most_span) as f64;
+            spans.are_cached = self.terms.are_of_node() && 2.0 * window <= self.terms.cached_bytes;
         }
         self.request(&spans);
+        if in_turn {
+            self.through_one_by_one();
+        }
+    }
+
+    /// Ranks go one after the other: one is through after the first part of all the time, and another after the last. Meanwhile those
+    /// that are through compute, unless they meet next: half of the others in the mean, which share the processor of the one whose
+    /// turn it is.
+    fn through_one_by_one(&mut self) {
+        let busy = f64::from(self.operation.busy.max(1));
+        let mean = (busy + 1.0) / (2.0 * busy);
+        let compute = self.terms.are_of_node() && self.setting.servers == 0 && !self.setting.meets_next;
+        let crowd = if compute { self.crowd(self.operation.busy.into()) } else { 1.0 };
+        let longer = mean * (crowd + 1.0) / 2.0;
+        self.parts.iter_mut().for_each(|(_, seconds)| *seconds *= longer);
     }
 
     /// Requests that list extents; a file takes them one by one.
     fn list(&mut self) {
         let operation = self.operation;
         // Where there are locks, each locks all from its first byte to its last.
-        let in_turn = operation.is_interleaved && self.setting.guard == Guard::Alone;
+        let writes = operation.direction == Direction::Write;
+        let in_turn = writes && operation.is_interleaved && self.setting.guard == Guard::Alone;
         self.lock(if in_turn { u64::from(operation.busy) } else { 1 });
-        let Some(servers) = self.servers() else { return self.independent() };
+        match self.servers() {
+            Some(servers) => self.lists_to(servers, in_turn),
+            None => self.independent(),
+        }
+        // Elsewhere requests of several would go side by side, and here no two are written at a time whoever has the lock.
+        if in_turn && self.terms.are_of_node() {
+            self.through_one_by_one();
+        }
+    }
+
+    /// Lists to so many servers.
+    fn lists_to(&mut self, servers: f64, in_turn: bool) {
+        let operation = self.operation;
         let lists = |pieces: u64| pieces.div_ceil(self.setting.list_extents.max(1));
         let (own, all) =
             (lists(operation.most_pieces), lists(operation.pieces).max(u64::from(operation.busy)));
@@ -218,6 +277,7 @@ impl Sum<'_> {
             all_bytes: operation.bytes,
             in_runs: operation.is_contiguous(),
             in_turn,
+            are_cached: false,
         });
     }
 
@@ -309,6 +369,7 @@ impl Sum<'_> {
             all_bytes: operation.span,
             in_runs: true,
             in_turn: false,
+            are_cached: false,
         };
         // Gaps are filled with what the file holds.
         if operation.direction == Direction::Write && !operation.is_dense() {
@@ -390,6 +451,7 @@ impl Sum<'_> {
             all_bytes: operation.bytes,
             in_runs: operation.is_contiguous(),
             in_turn: false,
+            are_cached: false,
         });
     }
 
@@ -476,6 +538,7 @@ impl Sum<'_> {
             let calls = if alone { requests.all as f64 } else { requests.own as f64 * crowd };
             let moving = if alone || self.terms.is_remote { all_bytes } else { own_bytes * crowd };
             self.add(Part::Request, calls * request_s);
+            let rate = if requests.are_cached { rate.max(self.terms.cached_bytes_per_s) } else { rate };
             self.add(Part::Store, moving / rate);
             if direction == Direction::Write {
                 self.new_pages(requests);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// What the steps of an operation cost at a place where files are. All times and rates are above 0 and finite, but for what new
-/// pages, requests to servers and the pieces in them add, which may be 0; a bandwidth is in bytes a second.
+/// pages, calls here and there, requests to servers and the pieces in them add, which may be 0; a bandwidth is in bytes a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terms {
     /// Seconds of a message from rank to rank, or from a rank to a server: both ends, and the way.
@@ -32,6 +32,15 @@ pub struct Terms {
     pub new_pages_s: f64,
     /// Seconds added for each byte of such pages.
     pub new_byte_s: f64,
+    /// Seconds added for a read that begins where the processor's cache has the file neither, nor what is up to [`FORESEEN_BYTES`]
+    /// before it.
+    pub read_miss_s: f64,
+    /// The same of a write.
+    pub write_miss_s: f64,
+    /// Bytes of a file that a processor's cache holds; 0 if that is not known.
+    pub cached_bytes: f64,
+    /// Bytes a second of what it holds.
+    pub cached_bytes_per_s: f64,
     /// Seconds to lock an interval of a file and unlock it.
     pub lock_s: f64,
     /// Of a file to one reader, or of one server.
@@ -52,6 +61,10 @@ pub struct Terms {
     pub together: Vec<(u32, f64)>,
 }
 
+/// A processor foresees that so many bytes behind those that it has will be asked for, at most: 20 lines of its cache (the
+/// second-level streamer: Intel 64 and IA-32 Architectures Optimization Reference Manual, on data prefetching).
+pub const FORESEEN_BYTES: u64 = 20 * 64;
+
 /// I/O servers behind calls to the kernel: a call is a request to each of them that has some of its bytes, and there waits for
 /// those of other ranks. Such a server takes a list of pieces as one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +78,7 @@ pub struct Behind {
 /// Of the terms that are numbers: the name, and where it is.
 type Named = (&'static str, fn(&mut Terms) -> &mut f64);
 
-const NUMBERS: [Named; 17] = [
+const NUMBERS: [Named; 21] = [
     ("message", |terms| &mut terms.message_s),
     ("network", |terms| &mut terms.network_bytes_per_s),
     ("copy", |terms| &mut terms.copy_bytes_per_s),
@@ -79,6 +92,10 @@ const NUMBERS: [Named; 17] = [
     ("write", |terms| &mut terms.write_s),
     (NEW_PAGES, |terms| &mut terms.new_pages_s),
     (NEW_BYTE, |terms| &mut terms.new_byte_s),
+    (READ_MISS, |terms| &mut terms.read_miss_s),
+    (WRITE_MISS, |terms| &mut terms.write_miss_s),
+    (CACHED, |terms| &mut terms.cached_bytes),
+    ("cached-rate", |terms| &mut terms.cached_bytes_per_s),
     ("lock", |terms| &mut terms.lock_s),
     ("read-rate", |terms| &mut terms.read_bytes_per_s),
     ("write-rate", |terms| &mut terms.write_bytes_per_s),
@@ -89,6 +106,11 @@ const ASKING_WRITE: &str = "asking-write";
 const PLACED_PIECE: &str = "placed-piece";
 const NEW_PAGES: &str = "new-pages";
 const NEW_BYTE: &str = "new-byte";
+const READ_MISS: &str = "read-miss";
+const WRITE_MISS: &str = "write-miss";
+const CACHED: &str = "cached";
+const MAY_BE_NOTHING: [&str; 8] =
+    [ASKING_READ, ASKING_WRITE, PLACED_PIECE, NEW_PAGES, NEW_BYTE, READ_MISS, WRITE_MISS, CACHED];
 const SHARED: &str = "shared-processors";
 const REMOTE: &str = "remote";
 const BEHIND: &str = "behind";
@@ -112,6 +134,10 @@ impl Terms {
         write_s: 1.1e-6,
         new_pages_s: 0.0,
         new_byte_s: 0.0,
+        read_miss_s: 0.0,
+        write_miss_s: 0.0,
+        cached_bytes: 0.0,
+        cached_bytes_per_s: 13e9,
         lock_s: 0.89e-6,
         read_bytes_per_s: 13e9,
         write_bytes_per_s: 10e9,
@@ -121,6 +147,11 @@ impl Terms {
         turn_s: 4e-3,
         together: Vec::new(),
     };
+
+    /// Whether calls to the kernel find their files on the node.
+    pub(crate) fn are_of_node(&self) -> bool {
+        !self.is_remote && self.behind.is_none()
+    }
 
     /// Seconds that so many ranks take on so many processors until each has heard of each: what is measured of ranks that are all
     /// at it, and the turns of those that go before the last.
@@ -163,8 +194,7 @@ impl Terms {
         let mut terms = self.clone();
         let numbers = NUMBERS.map(|(name, number)| (name, *number(&mut terms)));
         let together = self.together.iter().map(|(_, time)| (TOGETHER, *time));
-        let may_be_nothing =
-            |name| [ASKING_READ, ASKING_WRITE, PLACED_PIECE, NEW_PAGES, NEW_BYTE].contains(&name);
+        let may_be_nothing = |name| MAY_BE_NOTHING.contains(&name);
         let is_right =
             |name, value: f64| value.is_finite() && (value > 0.0 || value == 0.0 && may_be_nothing(name));
         numbers.into_iter().chain(together).find(|(name, value)| !is_right(*name, *value))
@@ -248,6 +278,8 @@ mod tests {
         let terms = Terms {
             read_s: 0.1 + 0.2,
             new_pages_s: 4.7e-6,
+            write_miss_s: 5.3e-7,
+            cached_bytes: 13e6,
             asking_read_s: 1.2e-5,
             asking_write_s: 1.3e-5,
             placed_bytes_per_s: 2.5e9,

@@ -50,7 +50,8 @@ fn small_pieces_are_exchanged_on_files_and_shipped_to_servers() {
             let of_two = best(&interleaved(direction, 2, pieces, 4), 0);
             assert!(!matches!(of_two, Strategy::Independent | Strategy::List), "{of_two} for {pieces}");
         }
-        let write = best(&interleaved(Direction::Write, 16, pieces, 4), 0);
+        let known = Setting { may_wait_s: 0.0, ..setting(0, 16) };
+        let write = choose(&interleaved(Direction::Write, 16, pieces, 4), &known, &Terms::MEASURED).strategy;
         assert!(matches!(write, Strategy::TwoPhase | Strategy::ViewBased), "{write} for {pieces}");
         for direction in WAYS {
             assert_eq!(best(&interleaved(direction, 2, pieces, 4), 2), Strategy::Ecio);
@@ -107,8 +108,8 @@ fn a_page_is_new_once() {
         // Each of the 4096 pieces has a page, or four share one.
         (Strategy::Independent, 4096, 5e-6 + of_a_byte(4096)),
         (Strategy::Independent, 1024, 5e-6 / 4.0 + of_a_byte(1024)),
-        // 8 windows of each rank, of the same 4 MiB.
-        (Strategy::Sieving, 1024, 32.0 * 5e-6 / 4096.0 + of_a_byte(1024)),
+        // 8 windows of each rank, of the same 4 MiB; of four ranks one after the other, each is through after five eighths in the mean.
+        (Strategy::Sieving, 1024, (32.0 * 5e-6 / 4096.0 + of_a_byte(1024)) * 5.0 / 8.0),
     ] {
         let found = added(strategy, Direction::Write, bytes);
         assert!((found / expected - 1.0).abs() < 0.01, "{strategy} of {bytes}: {found} for {expected}");
@@ -245,7 +246,7 @@ fn on_servers_nobody_sieves_to_write() {
 
 #[test]
 fn a_choice_holds_while_to_ask_costs_more_than_may_be_gained() {
-    let asked = |ranks, waits_s| Setting { is_first: false, waits_s, ..setting(0, ranks) };
+    let asked = |ranks, waits_s| Setting { may_wait_s: 0.0, waits_s, ..setting(0, ranks) };
     let holds = |operation: &Operation, waits_s| {
         let setting = asked(operation.ranks, waits_s);
         choose(operation, &setting, &Terms::MEASURED).holds
@@ -267,16 +268,75 @@ fn a_choice_holds_while_to_ask_costs_more_than_may_be_gained() {
 #[test]
 fn who_waits_long_for_others_goes_alone() {
     let operation = interleaved(Direction::Write, 8, 128, 2048);
-    let chosen = |is_first, waits_s| {
-        choose(&operation, &Setting { is_first, waits_s, ..setting(0, 8) }, &Terms::MEASURED).strategy
+    let chosen = |may_wait_s, waits_s| {
+        choose(&operation, &Setting { may_wait_s, waits_s, ..setting(0, 8) }, &Terms::MEASURED).strategy
     };
     let time = |strategy| estimate(strategy, &operation, &setting(0, 8), &Terms::MEASURED).unwrap().seconds();
     let saved = time(Strategy::Independent) - time(Strategy::ViewBased);
-    assert!(chosen(false, 0.5 * saved).sends_messages());
-    assert_eq!(chosen(false, saved), Strategy::Independent);
+    assert!(chosen(0.0, 0.5 * saved).sends_messages());
+    assert_eq!(chosen(0.0, saved), Strategy::Independent);
     // The first time, by when they come.
-    assert!(chosen(true, 0.0).sends_messages());
-    assert_eq!(chosen(true, saved), Strategy::Independent);
+    assert!(chosen(f64::INFINITY, 0.0).sends_messages());
+    assert_eq!(chosen(f64::INFINITY, saved), Strategy::Independent);
+    // An exchange that may take as long again does so only if there was time for it since they met.
+    let exchanged = time(Strategy::ViewBased);
+    let waits_s = time(Strategy::Independent) / 1.1 - 1.5 * exchanged;
+    assert_eq!(chosen(f64::INFINITY, waits_s), Strategy::Independent);
+    assert!(chosen(0.25 * exchanged, waits_s).sends_messages());
+}
+
+#[test]
+fn small_pieces_far_from_each_other_are_not_foreseen() {
+    let missed = Terms { read_miss_s: 2e-7, write_miss_s: 3e-7, ..Terms::MEASURED };
+    let longer = |operation: &Operation, setting: &Setting| {
+        let time = |terms| estimate(Strategy::Independent, operation, setting, terms).unwrap().seconds();
+        time(&missed) - time(&Terms::MEASURED)
+    };
+    // 100 pieces of each of 8 ranks, 8 times as far apart: 7 times 40 bytes are less than a processor foresees, 4096 more.
+    let [near, far] = [40, 4096].map(|bytes| interleaved(Direction::Read, 8, 100, bytes));
+    let all = |operation: &Operation| longer(operation, &setting(0, 8));
+    assert!((all(&near) / (100.0 * 2e-7) - 7.0 * 40.0 / 1280.0).abs() < 0.01);
+    assert!((all(&far) / (100.0 * 2e-7) - 1.0).abs() < 0.01);
+    let shared = Setting { processors: 2, ..setting(0, 8) };
+    assert!((longer(&near, &shared) / all(&near) - 4.0).abs() < 1e-9);
+    // Writers take turns; one that makes a page has it.
+    let near = Operation { direction: Direction::Write, ..near };
+    let made = near.span.div_ceil(4096) as f64;
+    assert!((all(&near) / ((800.0 - made) * 3e-7) - 7.0 * 40.0 / 1280.0).abs() < 0.01);
+    assert_eq!(all(&Operation { direction: Direction::Write, ..far }), 0.0);
+    // Servers have other costs.
+    assert_eq!(longer(&near, &setting(2, 8)), 0.0);
+}
+
+#[test]
+fn who_writes_back_what_it_has_just_read_has_it_at_hand() {
+    let operation = interleaved(Direction::Write, 2, 1000, 100);
+    let time = |cached_bytes, sieve_buffer| {
+        let terms = Terms { cached_bytes, cached_bytes_per_s: 1e12, ..Terms::MEASURED };
+        let setting = Setting { sieve_buffer, ..setting(0, 2) };
+        estimate(Strategy::Sieving, &operation, &setting, &terms).unwrap().seconds()
+    };
+    // Each writes its span of all; ranks that take turns are through after three quarters of the time in the mean.
+    let window = operation.most_span;
+    let saved = 0.75 * operation.spans as f64 * (1.0 / Terms::MEASURED.write_bytes_per_s - 1e-12);
+    let found = time(0.0, window) - time(2.0 * window as f64, window);
+    assert!((found / saved - 1.0).abs() < 1e-9, "{found} {saved}");
+    assert_eq!(
+        time(0.0, window),
+        time(1.9 * window as f64, window),
+        "the window and its memory do not fit in"
+    );
+}
+
+#[test]
+fn ranks_that_take_turns_wait_for_those_that_compute_meanwhile() {
+    let operation = interleaved(Direction::Write, 8, 1000, 100);
+    let time = |processors, meets_next| {
+        let setting = Setting { processors, meets_next, ..setting(0, 8) };
+        estimate(Strategy::Sieving, &operation, &setting, &Terms::MEASURED).unwrap().seconds()
+    };
+    assert_eq!(time(8, false), time(8, true));
+    assert!((time(2, false) / time(2, true) - 2.5).abs() < 1e-9);
 }
 
 #[test]

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use pio_plan::cost::FORESEEN_BYTES;
+
 use super::pages::PAGE;
 
 /// Bytes of a cache's line.
 const LINE: u64 = PAGE / u64::BITS as u64;
-/// So many lines ahead of what is touched a processor sends for what may follow, at most (the second-level streamer: Intel 64 and
-/// IA-32 Architectures Optimization Reference Manual, on data prefetching).
-pub(super) const FORESEEN: u64 = 20;
+/// So many lines ahead of what is touched a processor sends for what may follow, at most.
+pub(super) const FORESEEN: u64 = FORESEEN_BYTES / LINE;
 /// Of so many times the pages that there is room for, those that are no longer held are forgotten.
 const FORGOTTEN_FROM: u64 = 4;
 
