@@ -193,7 +193,7 @@ int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Data
     file->etype = kept_etype;
     file->filetype = kept_filetype;
     file->converted = representation;
-    snprintf(file->representation, sizeof file->representation, "%s", datarep);
+    snprintf(file->representation, sizeof file->representation, "%s", pio_representation_name(datarep));
   }
   return pio_raise(file, "MPI_File_set_view", pio_code(status));
 }
