@@ -143,11 +143,7 @@ impl Inner {
                 operation.context.beside = Beside::Independent;
             }
             let mut operation = Collective::new(operation);
-            // Here this rank waits for itself alone, and can sleep until it is through.
-            let mut backoff = Backoff::new();
-            while !operation.may_be_told(self) {
-                backoff.wait_for_oneself();
-            }
+            Backoff::wait_until(|| operation.may_be_told(self));
             let mut channel = self.collective.acquire()?;
             let began = Instant::now();
             let outcome =

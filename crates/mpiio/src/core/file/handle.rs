@@ -37,7 +37,7 @@ pub(crate) struct File {
     communicator: *const std::ffi::c_void,
     /// Of a closed file: its channel, if nobody else can have that.
     left: Mutex<Option<Channel>>,
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 impl Drop for File {
@@ -353,10 +353,7 @@ impl File {
         // By the hints, ranks know whether others sieve, and lock what they write: what sieves by the old ones ends before any rank goes
         // by the new ones. Writes that begin meanwhile do not sieve.
         let changing = self.inner.writes.announce_collective();
-        let mut backoff = Backoff::new();
-        while !changing.may_be_told(Beside::Independent) {
-            backoff.wait_for_oneself();
-        }
+        Backoff::wait_until(|| changing.may_be_told(Beside::Independent));
         let channel = self.inner.collective.acquire()?;
         let all = channel.communicator.gather(hints::words_of(&given.followed))?;
         self.lock().follow(&all[0], given);

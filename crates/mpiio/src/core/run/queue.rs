@@ -124,10 +124,7 @@ impl<R: Send + 'static> Queue<R> {
 
     /// Waits until the operations before are complete, if there are any.
     pub(crate) fn drain(&self) {
-        let mut backoff = Backoff::new();
-        while lock(&self.line).is_busy() {
-            backoff.wait_for_oneself();
-        }
+        Backoff::wait_until(|| !lock(&self.line).is_busy());
     }
 
     /// Puts an operation into the queue; `completion` is told of its end.
