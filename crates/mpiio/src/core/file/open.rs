@@ -1,11 +1,11 @@
 //! Opening a file: all ranks get the same one, or all an error.
 //!
-//! At first each rank opens the file on its own, and all tell each other what came of it: one collective call, if all is
-//! well. It is not if a rank was ahead of what others still did to the file by its name: one may have deleted it just
-//! then, so that some have opened the file that was there and some a new one, or not made it yet; or one may have written
-//! to it, so that those that append found different ends. When all have told, all are here; so they do it again in order,
-//! rank 0 first, and that counts. A file that must be new is only opened in
-//! order, and so is one whose permissions the program sets: only the first to open it can tell whether it is new.
+//! At first each rank opens the file on its own, and all tell each other what came of it: one collective call, if all
+//! is well. It is not if a rank was ahead of what others still did to the file by its name: one may have deleted it
+//! just then, so that some have opened the file that was there and some a new one, or not made it yet; or one may have
+//! written to it, so that those that append found different ends. When all have told, all are here; so they do it again
+//! in order, rank 0 first, and that counts. A file that must be new is only opened in order, and so is one whose
+//! permissions the program sets: only the first to open it can tell whether it is new.
 //!
 //! Servers that do not answer are another matter: who has waited for them does not wait again.
 
