@@ -54,22 +54,23 @@ static void pio_load(void) {
   pthread_mutex_unlock(&pio_lock);
 }
 
-enum { PIO_MOST_HINTS = 64 };
-
-/* The hints of an info object, as far as they fit: those that are known do. */
-static uint64_t pio_hints_of(MPI_Info info, struct pio_hint *hints) {
-  uint64_t count = 0;
+/* The hints of an info object, to be freed; NULL if there are none. Programs may put as many keys there as they like for
+ * others: the core picks those that it knows. Without memory there are no hints, which are no more than wishes. */
+static struct pio_hint *pio_hints_of(MPI_Info info, uint64_t *count) {
+  struct pio_hint *hints;
   int keys = 0;
-  if (info == pio.info_null || pio.Info_get_nkeys(info, &keys) != MPI_SUCCESS) return 0;
-  for (int i = 0; i < keys && count < PIO_MOST_HINTS; i++) {
-    struct pio_hint *hint = &hints[count];
+  *count = 0;
+  if (info == pio.info_null || pio.Info_get_nkeys(info, &keys) != MPI_SUCCESS || keys <= 0) return NULL;
+  hints = calloc((size_t)keys, sizeof *hints);
+  for (int i = 0; hints != NULL && i < keys; i++) {
+    struct pio_hint *hint = &hints[*count];
     char key[MPI_MAX_INFO_KEY + 1];
     int flag = 0;
     if (pio.Info_get_nthkey(info, i, key) != MPI_SUCCESS || strlen(key) >= sizeof hint->key) continue;
     strcpy(hint->key, key);
-    if (pio.Info_get(info, key, (int)sizeof hint->value - 1, hint->value, &flag) == MPI_SUCCESS && flag) count++;
+    if (pio.Info_get(info, key, (int)sizeof hint->value - 1, hint->value, &flag) == MPI_SUCCESS && flag) (*count)++;
   }
-  return count;
+  return hints;
 }
 
 /* --- Opening and closing ------------------------------------------------------------------------------------------ */
@@ -85,7 +86,8 @@ static int pio_mode_of(int amode) {
 
 int pio_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_Errhandler errhandler, MPI_File *fh) {
   struct pio_communicator communicator = {comm};
-  struct pio_hint hints[PIO_MOST_HINTS];
+  struct pio_hint *hints;
+  uint64_t hint_count;
   struct pio_file *file;
   pio_cache *cache = NULL, *cached;
   void *value = NULL;
@@ -99,8 +101,10 @@ int pio_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_
 
   if (pio.Comm_get_attr(comm, pio_comm_keyval, &value, &flag) == MPI_SUCCESS && flag) cache = value;
   cached = cache;
-  status = pio_core->open(&communicator, &cache, filename, pio_mode_of(amode), hints, pio_hints_of(info, hints),
-                          &file->core, &file->communicator);
+  hints = pio_hints_of(info, &hint_count);
+  status = pio_core->open(&communicator, &cache, filename, pio_mode_of(amode), hints, hint_count, &file->core,
+                          &file->communicator);
+  free(hints);
   if (cache != cached) pio.Comm_set_attr(comm, pio_comm_keyval, cache);
   if (status != PIO_SUCCESS) {
     free(file);
@@ -164,7 +168,8 @@ int MPI_File_delete(const char *filename, MPI_Info info) {
 int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep,
                       MPI_Info info) {
   PIO_OWN_OR_FORWARD(MPI_File_set_view, fh, fh, disp, etype, filetype, datarep, info);
-  struct pio_hint hints[PIO_MOST_HINTS];
+  uint64_t hint_count;
+  struct pio_hint *hints = pio_hints_of(info, &hint_count);
   const pio_type *core_etype = NULL, *core_filetype = NULL;
   pio_type *own_etype = NULL, *own_filetype = NULL;
   MPI_Datatype kept_etype, kept_filetype;
@@ -182,7 +187,8 @@ int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Data
   if (status == PIO_SUCCESS && !found) status = PIO_DATA_REPRESENTATION;
   /* With types that are none, the rank still takes part in what is collective. */
   int told = pio_core->set_view(file->core, displacement, status == PIO_SUCCESS ? core_etype : NULL, core_filetype,
-                                hints, pio_hints_of(info, hints));
+                                hints, hint_count);
+  free(hints);
   if (own_etype != NULL) pio_core->type_free(own_etype);
   if (own_filetype != NULL) pio_core->type_free(own_filetype);
   if (status == PIO_SUCCESS) status = told;
@@ -193,7 +199,7 @@ int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Data
     file->etype = kept_etype;
     file->filetype = kept_filetype;
     file->converted = representation;
-    snprintf(file->representation, sizeof file->representation, "%s", datarep);
+    snprintf(file->representation, sizeof file->representation, "%s", pio_representation_name(datarep));
   }
   return pio_raise(file, "MPI_File_set_view", pio_code(status));
 }
@@ -316,10 +322,15 @@ PIO_PROFILING(MPI_File_get_type_extent_c)
 
 int MPI_File_set_info(MPI_File fh, MPI_Info info) {
   PIO_OWN_OR_FORWARD(MPI_File_set_info, fh, fh, info);
-  struct pio_hint hints[PIO_MOST_HINTS];
-  int status = pio_core->set_hints(file->core, hints, pio_hints_of(info, hints));
+  uint64_t hint_count;
+  struct pio_hint *hints = pio_hints_of(info, &hint_count);
+  int status = pio_core->set_hints(file->core, hints, hint_count);
+  free(hints);
   return pio_raise(file, "MPI_File_set_info", pio_code(status));
 }
+
+/* More than the core knows. */
+enum { PIO_MOST_HINTS = 64 };
 
 int MPI_File_get_info(MPI_File fh, MPI_Info *info_used) {
   PIO_OWN_OR_FORWARD(MPI_File_get_info, fh, fh, info_used);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PIO_VERSION 6
+#define PIO_VERSION 7
 
 /* What went wrong: each has its MPI error class. */
 enum pio_status {
@@ -88,7 +88,8 @@ struct pio_mpi {
   int (*for_threads)(void);
   /* Whether this MPI moves data that end within an etype. */
   int (*parts_of_etypes)(void);
-  /* A nonblocking operation is complete. Called once for each that `start` began without an error. */
+  /* A nonblocking operation is complete. Called once for each that `start` began without an error; and once, with NULL, for
+   * each collective one with an error, in which the rank takes part with no data. */
   void (*complete)(void *token, int status, uint64_t moved);
 };
 
@@ -135,7 +136,7 @@ struct pio_core {
   int (*transfer)(pio_core_file *file, int how, int64_t offset, const struct pio_memory *memory, int error,
                   uint64_t *moved);
   /* The same without waiting. Unless it returns an error, `complete` is told of `token`, in this call or in one of
-   * `progress` or `relax`. The memory is in use until then. */
+   * `progress` or `relax`. The memory is in use until then. With an error, `token` is not used after this call. */
   int (*start)(pio_core_file *file, int how, int64_t offset, const struct pio_memory *memory, int error, void *token);
   /* Carries on with what was started. Cheap if that is nothing. */
   void (*progress)(void);

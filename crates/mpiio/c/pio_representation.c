@@ -16,9 +16,18 @@ static int pio_is_external32(const struct pio_representation *representation) {
   return representation == &pio_external32;
 }
 
+/* Fortran's programs also write the predefined names in upper case, and other MPI-IO libraries take them. */
+const char *pio_representation_name(const char *name) {
+  static const char *const known[][2] = {{"NATIVE", "native"}, {"INTERNAL", "internal"}, {"EXTERNAL32", "external32"}};
+  for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+    if (strcmp(name, known[i][0]) == 0) return known[i][1];
+  return name;
+}
+
 const struct pio_representation *pio_representation_of(const char *name, int *found) {
   const struct pio_representation *known;
   *found = 1;
+  name = pio_representation_name(name);
   if (strcmp(name, "native") == 0 || strcmp(name, "internal") == 0) return NULL;
   if (strcmp(name, "external32") == 0) return &pio_external32;
   pthread_mutex_lock(&pio_lock);

@@ -71,7 +71,8 @@ int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const
     *begun = operation;
     return PIO_SUCCESS;
   }
-  pio_attend(-1);
+  /* The others' part of a collective operation needs this rank's, which has no data: see pio_operation_complete. */
+  if (!(how & PIO_COLLECTIVE)) pio_attend(-1);
   pio_buffer_end(&operation->buffer, how, status, &none);
   if (request == NULL) {
     free(operation);
@@ -86,6 +87,10 @@ int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const
 
 void pio_operation_complete(void *token, int status, uint64_t moved) {
   struct pio_operation *operation = token;
+  if (operation == NULL) {
+    pio_attend(-1);
+    return;
+  }
   MPI_Request request = operation->request;
   int has_request = operation->has_request;
   status = pio_buffer_end(&operation->buffer, operation->how, status, &moved);

@@ -132,6 +132,8 @@ PIO_HIDDEN int pio_types_begin(void);
 
 /* pio_representation.c: the one with a name; found 0 if there is none. NULL is the native one. */
 PIO_HIDDEN const struct pio_representation *pio_representation_of(const char *name, int *found);
+/* The standard's spelling of a predefined name; any other stays as it is. */
+PIO_HIDDEN const char *pio_representation_name(const char *name);
 /* Memory for an operation; a pio_status. */
 PIO_HIDDEN int pio_buffer_begin(const struct pio_file *file, int how, const void *address, MPI_Count count,
                                 MPI_Datatype type, struct pio_buffer *buffer);

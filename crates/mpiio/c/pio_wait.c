@@ -65,13 +65,20 @@ static MPI_Request *pio_saved(int count, const MPI_Request requests[], MPI_Statu
   return saved;
 }
 
-/* The same for such calls, which say in the statuses what failed. `indices`, if there are, tell which requests the
- * `count` statuses are of. */
+/* Whether the MPI's code says that the statuses tell what failed. */
+static int pio_is_in_status(int code) {
+  int class = MPI_SUCCESS;
+  return code != MPI_SUCCESS && pio.Error_class(code, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS;
+}
+
+/* The same for such calls, which say in the statuses what failed: beside ours other requests may have. `indices`, if there
+ * are, tell which requests the `count` statuses are of. */
 static int pio_checked_all(const char *function, int code, MPI_Request *saved, int count, const int indices[],
                            MPI_Status *statuses) {
-  int failed = pio_failure_count > 0;
-  for (int i = 0; failed && code == MPI_SUCCESS && i < count && saved != NULL && statuses != MPI_STATUSES_IGNORE; i++) {
-    statuses[i].MPI_ERROR = MPI_SUCCESS;
+  int failed = pio_failure_count > 0, others_failed = pio_is_in_status(code);
+  int has_statuses = saved != NULL && statuses != MPI_STATUSES_IGNORE && (code == MPI_SUCCESS || others_failed);
+  for (int i = 0; failed && has_statuses && i < count; i++) {
+    if (!others_failed) statuses[i].MPI_ERROR = MPI_SUCCESS;
     for (int k = 0; k < pio_failure_count; k++)
       if (saved[indices != NULL ? indices[i] : i] == pio_failures[k].request)
         statuses[i].MPI_ERROR = pio_code(pio_failures[k].status);
@@ -172,19 +179,6 @@ PIO_GET_STATUS(PMPI_Request_get_status)
 PIO_GET_STATUS_ANY(MPI_Request_get_status_any)
 PIO_GET_STATUS_ANY(PMPI_Request_get_status_any)
 
-#define PIO_GET_STATUS_ALL(name)                                                                        \
-  int name(int count, const MPI_Request requests[], int *flag, MPI_Status *statuses) {                  \
-    PIO_LOOKED(name, count, requests, flag, statuses);                                                  \
-  }
-PIO_GET_STATUS_ALL(MPI_Request_get_status_all)
-PIO_GET_STATUS_ALL(PMPI_Request_get_status_all)
-
-#define PIO_GET_STATUS_SOME(name)                                                                       \
-  int name(int count, const MPI_Request requests[], int *found, int indices[], MPI_Status *statuses) {  \
-    PIO_LOOKED(name, count, requests, found, indices, statuses);                                        \
-  }
-PIO_GET_STATUS_SOME(MPI_Request_get_status_some)
-PIO_GET_STATUS_SOME(PMPI_Request_get_status_some)
 #endif
 
 #define PIO_TESTANY(name)                                                                       \
@@ -194,30 +188,37 @@ PIO_GET_STATUS_SOME(PMPI_Request_get_status_some)
 PIO_TESTANY(MPI_Testany)
 PIO_TESTANY(PMPI_Testany)
 
-#define PIO_TESTALL(name)                                                          \
-  int name(int count, MPI_Request requests[], int *flag, MPI_Status *statuses) {   \
-    int code;                                                                      \
-    PIO_UNLESS_BUSY(name, count, requests, flag, statuses);                        \
-    MPI_Request *saved = pio_saved(count, requests, statuses);                     \
-    pio_core->progress();                                                          \
-    code = PIO_FORWARD(name)(count, requests, flag, statuses);                     \
-    if (code == MPI_SUCCESS && !*flag) pio_forget_failures();                      \
-    return pio_checked_all(#name, code, saved, count, NULL, statuses);             \
+#define PIO_LOOKED_AT_ALL(name, constant)                                                      \
+  int name(int count, constant MPI_Request requests[], int *flag, MPI_Status *statuses) {      \
+    int code;                                                                                  \
+    PIO_UNLESS_BUSY(name, count, requests, flag, statuses);                                    \
+    MPI_Request *saved = pio_saved(count, requests, statuses);                                 \
+    pio_core->progress();                                                                      \
+    code = PIO_FORWARD(name)(count, requests, flag, statuses);                                 \
+    if (code == MPI_SUCCESS && !*flag) pio_forget_failures();                                  \
+    return pio_checked_all(#name, code, saved, count, NULL, statuses);                         \
   }
-PIO_TESTALL(MPI_Testall)
-PIO_TESTALL(PMPI_Testall)
+PIO_LOOKED_AT_ALL(MPI_Testall, )
+PIO_LOOKED_AT_ALL(PMPI_Testall, )
 
-#define PIO_TESTSOME(name)                                                                          \
-  int name(int count, MPI_Request requests[], int *found, int indices[], MPI_Status *statuses) {    \
-    int code;                                                                                       \
-    PIO_UNLESS_BUSY(name, count, requests, found, indices, statuses);                               \
-    MPI_Request *saved = pio_saved(count, requests, statuses);                                      \
-    pio_core->progress();                                                                           \
-    code = PIO_FORWARD(name)(count, requests, found, indices, statuses);                            \
-    return pio_checked_all(#name, code, saved, *found, indices, statuses);                          \
+#define PIO_LOOKED_AT_SOME(name, constant)                                                                 \
+  int name(int count, constant MPI_Request requests[], int *found, int indices[], MPI_Status *statuses) {  \
+    int code;                                                                                              \
+    PIO_UNLESS_BUSY(name, count, requests, found, indices, statuses);                                      \
+    MPI_Request *saved = pio_saved(count, requests, statuses);                                             \
+    pio_core->progress();                                                                                  \
+    code = PIO_FORWARD(name)(count, requests, found, indices, statuses);                                   \
+    return pio_checked_all(#name, code, saved, *found, indices, statuses);                                 \
   }
-PIO_TESTSOME(MPI_Testsome)
-PIO_TESTSOME(PMPI_Testsome)
+PIO_LOOKED_AT_SOME(MPI_Testsome, )
+PIO_LOOKED_AT_SOME(PMPI_Testsome, )
+
+#if PIO_STATUS_OF_SEVERAL
+PIO_LOOKED_AT_ALL(MPI_Request_get_status_all, const)
+PIO_LOOKED_AT_ALL(PMPI_Request_get_status_all, const)
+PIO_LOOKED_AT_SOME(MPI_Request_get_status_some, const)
+PIO_LOOKED_AT_SOME(PMPI_Request_get_status_some, const)
+#endif
 
 #define PIO_IPROBES(name)                                                          \
   int name(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {      \

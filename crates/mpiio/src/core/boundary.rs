@@ -26,7 +26,7 @@ use crate::core::storage::backend;
 use crate::core::storage::mode::Mode;
 
 /// `PIO_VERSION`.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 
 const KEY_BYTES: usize = 32;
 const VALUE_BYTES: usize = 256;

@@ -279,6 +279,66 @@ static void fails_at_the_end(void) {
   OK(MPI_File_close(&file));
 }
 
+/* The calls that tell of several requests at once. */
+enum { WAITALL, WAITSOME, TESTALL, TESTSOME, STATUS_ALL, STATUS_SOME, SEVERAL };
+
+/* A file's operation fails beside a message that is received, or that is too long for that: each status tells of its own. */
+static void fails_beside_another(int way, int is_too_long, int mine) {
+  static int data[INTS];
+  int received[2], sent[2] = {0};
+  const int other = 1 - mine;
+  MPI_File file = created("beside");
+  MPI_Request requests[2];
+  MPI_Status statuses[2], status;
+  int flag = 0, count = 0, indices[2] = {0, 1}, code = MPI_SUCCESS;
+  OK(MPI_File_iwrite_at(file, 1000000, data, INTS, MPI_INT, &requests[mine]));
+  while (!flag) code = MPI_Request_get_status(requests[mine], &flag, &status);
+  CHECK(class_of(code) == MPI_ERR_IO);
+  OK(MPI_Irecv(received, is_too_long ? 1 : 2, MPI_INT, (rank + 1) % ranks, way, MPI_COMM_WORLD, &requests[other]));
+  MPI_Barrier(MPI_COMM_WORLD);
+  OK(MPI_Send(sent, 2, MPI_INT, (rank + ranks - 1) % ranks, way, MPI_COMM_WORLD));
+  for (flag = 0; !flag;) MPI_Request_get_status(requests[other], &flag, &status);
+  memset(statuses, 0x55, sizeof statuses);
+  switch (way) {
+    case WAITALL: code = MPI_Waitall(2, requests, statuses); break;
+    case TESTALL: code = MPI_Testall(2, requests, &flag, statuses); break;
+    case WAITSOME: code = MPI_Waitsome(2, requests, &count, indices, statuses); break;
+    case TESTSOME: code = MPI_Testsome(2, requests, &count, indices, statuses); break;
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+    case STATUS_ALL: code = MPI_Request_get_status_all(2, requests, &flag, statuses); break;
+    case STATUS_SOME: code = MPI_Request_get_status_some(2, requests, &count, indices, statuses); break;
+#endif
+    default: break;
+  }
+  CHECK(class_of(code) == MPI_ERR_IN_STATUS && flag == 1);
+  if (way == WAITSOME || way == TESTSOME || way == STATUS_SOME) CHECK(count == 2);
+  for (int i = 0; i < 2; i++) {
+    int expected = indices[i] == mine ? MPI_ERR_IO : is_too_long ? MPI_ERR_TRUNCATE : MPI_SUCCESS;
+    CHECK(class_of(statuses[i].MPI_ERROR) == expected);
+  }
+  if (way == STATUS_ALL || way == STATUS_SOME) FAILS(MPI_Waitall(2, requests, statuses), MPI_ERR_IN_STATUS);
+  CHECK(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL);
+  OK(MPI_File_close(&file));
+}
+
+static void fails_among_several(void) {
+  struct rlimit limit = {10000, RLIM_INFINITY}, before;
+  const int of_4_1 = MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1);
+  getrlimit(RLIMIT_FSIZE, &before);
+  limit.rlim_max = before.rlim_max;
+  signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &limit);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  for (int way = 0; way < (of_4_1 ? SEVERAL : STATUS_ALL); way++)
+    for (int is_too_long = 0; is_too_long < 2; is_too_long++)
+      for (int mine = 0; mine < 2; mine++) fails_beside_another(way, is_too_long, mine);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, SIG_DFL);
+}
+
 int main(int count, char **arguments) {
   begin(&count, &arguments);
   does_not_block();
@@ -289,6 +349,10 @@ int main(int count, char **arguments) {
   mixed();
   split();
   /* The limit of a process does not concern I/O servers. */
-  if (getenv("PIOSCOPE_STORE") == NULL) fails_at_the_end();
+  if (getenv("PIOSCOPE_STORE") == NULL) {
+    fails_at_the_end();
+    /* To themselves, Open MPI's ranks may send what is too long. */
+    if (ranks > 1) fails_among_several();
+  }
   return end();
 }

@@ -89,6 +89,36 @@ static void hints_of_the_site(const char *cb_read) {
   OK(MPI_File_close(&file));
 }
 
+/* What a program tells others by the same info object comes first. */
+static void hints_after_many_others(void) {
+  MPI_File file = MPI_FILE_NULL;
+  MPI_Info mine, used;
+  char key[40];
+  OK(MPI_Info_create(&mine));
+  for (int i = 0; i < 100; i++) {
+    snprintf(key, sizeof key, "of_others_%d", i);
+    OK(MPI_Info_set(mine, key, "1"));
+  }
+  OK(MPI_Info_set(mine, "cb_buffer_size", "65536"));
+  OK(MPI_File_open(MPI_COMM_WORLD, fresh("hints"), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, mine,
+                   &file));
+  OK(MPI_File_get_info(file, &used));
+  check_hint(used, "cb_buffer_size", "65536");
+  OK(MPI_Info_free(&used));
+  OK(MPI_Info_set(mine, "cb_buffer_size", "131072"));
+  OK(MPI_File_set_info(file, mine));
+  OK(MPI_File_get_info(file, &used));
+  check_hint(used, "cb_buffer_size", "131072");
+  OK(MPI_Info_free(&used));
+  OK(MPI_Info_set(mine, "cb_buffer_size", "262144"));
+  OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", mine));
+  OK(MPI_File_get_info(file, &used));
+  check_hint(used, "cb_buffer_size", "262144");
+  OK(MPI_Info_free(&used));
+  OK(MPI_Info_free(&mine));
+  OK(MPI_File_close(&file));
+}
+
 static void servers_are_not_there(void) {
   MPI_File file = MPI_FILE_NULL;
   char text[MPI_MAX_ERROR_STRING];
@@ -136,6 +166,7 @@ int main(int count, char **arguments) {
     deleted_by_all(MPI_MODE_CREATE | MPI_MODE_RDWR);
     deleted_by_all(MPI_MODE_CREATE | MPI_MODE_EXCL | MPI_MODE_RDWR);
     made_by_the_last();
+    hints_after_many_others();
     many_at_once();
   }
   return end();

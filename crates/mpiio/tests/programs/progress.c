@@ -211,6 +211,37 @@ static void looks_first(void) {
   }
 }
 
+/* Rank 0 aggregates in an operation that it could not begin itself; its part goes on while it waits for a message that
+ * comes when the operation is through elsewhere. */
+static void looks_first_with_an_error(int split) {
+  MPI_File file = MPI_FILE_NULL;
+  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Info info;
+  int word = 1, code;
+  MPI_Info_create(&info);
+  /* Several rounds, in each of which rank 0 answers. */
+  MPI_Info_set(info, "cb_nodes", "1");
+  MPI_Info_set(info, "cb_buffer_size", "4096");
+  OK(MPI_File_open(MPI_COMM_WORLD, fresh("error"), MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
+  MPI_Info_free(&info);
+  interleave(file);
+  fill(70);
+  if (split)
+    code = MPI_File_write_at_all_begin(file, 0, data, rank == 0 ? -1 : INTS, MPI_INT);
+  else
+    code = MPI_File_iwrite_at_all(file, 0, data, rank == 0 ? -1 : INTS, MPI_INT, &request);
+  CHECK(rank == 0 ? code != MPI_SUCCESS && request == MPI_REQUEST_NULL : code == MPI_SUCCESS);
+  if (rank == 0) OK(MPI_Recv(&word, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  if (split && rank != 0) OK(MPI_File_write_at_all_end(file, data, MPI_STATUS_IGNORE));
+  OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  if (rank == 1) OK(MPI_Send(&word, 1, MPI_INT, 0, 5, MPI_COMM_WORLD));
+  if (rank != 0) {
+    OK(MPI_File_read_at(file, 0, back, INTS, MPI_INT, MPI_STATUS_IGNORE));
+    CHECK(memcmp(data, back, sizeof data) == 0);
+  }
+  OK(MPI_File_close(&file));
+}
+
 int main(int count, char **arguments) {
   MPI_Comm comm;
   /* Without a second argument, or if it only looks, as a program that has no threads. */
@@ -223,7 +254,11 @@ int main(int count, char **arguments) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     snprintf(path, sizeof path, "%s", arguments[1]);
   }
-  if (ranks > 1) looks_first();
+  if (ranks > 1) {
+    looks_first();
+    looks_first_with_an_error(0);
+    looks_first_with_an_error(1);
+  }
   if (only_looks) return end();
   others_meet_first(MPI_COMM_WORLD, "world");
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -19,13 +19,27 @@ static void names(void) {
   MPI_Offset displacement;
   char name[MPI_MAX_DATAREP_STRING + 1];
   static const char *const known[] = {"native", "internal", "external32"};
+  /* As programs in Fortran write them. */
+  static const char *const upper[] = {"NATIVE", "INTERNAL", "EXTERNAL32"};
+  static const char *const unknown[] = {"nobody's", "Native", "External32", "NATIVE "};
   for (int i = 0; i < 3; i++) {
     OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, known[i], MPI_INFO_NULL));
     OK(MPI_File_get_view(file, &displacement, &etype, &filetype, name));
     CHECK(strcmp(name, known[i]) == 0);
+    OK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, upper[i], MPI_INFO_NULL));
+    OK(MPI_File_get_view(file, &displacement, &etype, &filetype, name));
+    CHECK(strcmp(name, known[i]) == 0);
   }
-  FAILS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nobody's", MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_DATAREP);
+  for (int i = 0; i < 4; i++)
+    FAILS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, unknown[i], MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_DATAREP);
+  /* The last one that was taken, EXTERNAL32, is in force. */
+  static const unsigned char bytes[4] = {0, 0, 0, 7};
+  int seven = 7;
+  char path_of_names[1300];
+  OK(MPI_File_write_at_all(file, rank, &seven, 1, MPI_INT, MPI_STATUS_IGNORE));
   OK(MPI_File_close(&file));
+  snprintf(path_of_names, sizeof path_of_names, "%s/names", path);
+  check_bytes(path_of_names, 4 * rank, bytes, 4);
 }
 
 static void external32(void) {

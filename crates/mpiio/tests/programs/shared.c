@@ -180,6 +180,42 @@ static void appended(void) {
   OK(MPI_File_close(&file));
 }
 
+/* Ranks append to what the last to come wrote, or cut, before it opened the file. They have opened one together before:
+ * without that, they would meet in this call before they look at the file. */
+static void appended_to_what_the_last_left(const char *left) {
+  const char *name = fresh("late");
+  const int length = (int)strlen(left);
+  MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_WRONLY), own;
+  MPI_Offset place = -1;
+  char text[64] = "0123456789", *all = calloc((size_t)(length + ranks + 1), 1);
+  MPI_Status status;
+  if (rank == 0) OK(MPI_File_write_at(file, 0, text, 10, MPI_CHAR, MPI_STATUS_IGNORE));
+  OK(MPI_File_close(&file));
+  if (rank == ranks - 1) {
+    usleep(100000);
+    OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_WRONLY, MPI_INFO_NULL, &own));
+    OK(MPI_File_set_size(own, 0));
+    OK(MPI_File_write(own, left, length, MPI_CHAR, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&own));
+  }
+  file = opened(name, MPI_MODE_WRONLY | MPI_MODE_APPEND);
+  OK(MPI_File_get_position(file, &place));
+  CHECK(place == length);
+  OK(MPI_File_get_position_shared(file, &place));
+  CHECK(place == length);
+  MPI_Barrier(MPI_COMM_WORLD);
+  text[0] = (char)('a' + rank);
+  OK(MPI_File_write_ordered(file, text, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+  OK(MPI_File_close(&file));
+  MPI_Barrier(MPI_COMM_WORLD);
+  file = opened(name, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE);
+  OK(MPI_File_read_at_all(file, 0, all, length + ranks + 1, MPI_CHAR, &status));
+  CHECK(count_of(&status, MPI_CHAR) == length + ranks && memcmp(all, left, (size_t)length) == 0);
+  for (int i = 0; i < ranks; i++) CHECK(all[length + i] == 'a' + i);
+  OK(MPI_File_close(&file));
+  free(all);
+}
+
 static void sequential(void) {
   const char *name = fresh("sequential");
   MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL);
@@ -202,13 +238,14 @@ static void sequential(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   file = opened(name, MPI_MODE_RDONLY | MPI_MODE_SEQUENTIAL | MPI_MODE_DELETE_ON_CLOSE);
   if (rank == ranks - 1) {
+    /* The others wait for it in the call that sets the view from there on. */
+    usleep(100000);
     header = 0;
     OK(MPI_File_read_shared(file, &header, 1, MPI_INT, &status));
     CHECK(header == 7);
   }
-  MPI_Barrier(MPI_COMM_WORLD);
-  CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS);
   OK(MPI_File_set_view(file, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+  CHECK(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS);
   OK(MPI_File_read_ordered(file, &value, 1, MPI_INT, &status));
   CHECK(value == 100 + rank);
   OK(MPI_File_close(&file));
@@ -250,6 +287,8 @@ int main(int count, char **arguments) {
   ordered();
   strided();
   appended();
+  appended_to_what_the_last_left("header, longer than before");
+  appended_to_what_the_last_left("short");
   sequential();
   own_pointers();
   return end();

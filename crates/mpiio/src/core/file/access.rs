@@ -143,11 +143,7 @@ impl Inner {
                 operation.context.beside = Beside::Independent;
             }
             let mut operation = Collective::new(operation);
-            // Here this rank waits for itself alone, and can sleep until it is through.
-            let mut backoff = Backoff::new();
-            while !operation.may_be_told(self) {
-                backoff.wait_for_oneself();
-            }
+            Backoff::wait_until(|| operation.may_be_told(self));
             let mut channel = self.collective.acquire()?;
             let began = Instant::now();
             let outcome =
@@ -206,7 +202,8 @@ impl Inner {
     }
 
     /// Begins an operation, and returns at once; `completion` is told of its end. If the arguments are wrong, that is said
-    /// at once, nobody is told, and the rank takes part in a collective operation with no data.
+    /// at once, and the rank takes part in a collective operation with no data: of the end of that part, the shim is told
+    /// without its name for the operation.
     pub(crate) fn start(
         self: &Arc<Self>,
         direction: Direction,
@@ -217,8 +214,8 @@ impl Inner {
     ) -> Result<(), Status> {
         let mut operation = self.prepare(direction, collective, positioning, memory);
         let (inner, error) = (self.clone(), operation.error);
-        let completion = error.is_none().then_some(completion);
         if collective {
+            let completion = if error.is_none() { completion } else { completion.without_token() };
             // What is chosen is not learned: the program may have begun others before that.
             self.state().remembered.describe_next();
             operation.context.beside = Beside::Independent;

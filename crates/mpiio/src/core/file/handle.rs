@@ -37,7 +37,7 @@ pub(crate) struct File {
     communicator: *const std::ffi::c_void,
     /// Of a closed file: its channel, if nobody else can have that.
     left: Mutex<Option<Channel>>,
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 impl Drop for File {
@@ -183,28 +183,21 @@ impl File {
     ) -> Result<(), Status> {
         let mut channel = self.inner.collective.acquire()?;
         let mut state = self.lock();
-        let mut current = [0; 2];
-        if displacement == Displacement::Current && channel.communicator.rank() == 0 {
-            let byte = self.inner.shared_position(&state).and_then(|position| state.byte_of(position));
-            current = [Status::number(byte.map(drop)) as u64, byte.unwrap_or(0)];
-        }
         // All that is to be agreed on goes in one call: each costs every rank a channel where they outnumber processors.
-        let expected = self.view_of(displacement, types, [0, 0]);
+        let expected = self.view_of(displacement, types, 0);
         let regular = expected.as_ref().map_or(&state.view, |view| &view.regular);
         let (gaps, shape) = (Gaps::of(regular), Shape::of(regular));
-        let [current_status, current_byte] = current;
         let [a, b, c, d, e, f, g] = hints::words_of(&given.followed);
-        let sets = u64::from(expected.is_ok());
-        let said = [a, b, c, d, e, f, g, current_status, current_byte, sets, gaps as u64, shape.number()];
+        let (asks, sets) = (u64::from(displacement == Displacement::Current), u64::from(expected.is_ok()));
+        let said = [a, b, c, d, e, f, g, asks, sets, gaps as u64, shape.number()];
         let all = channel.communicator.gather(said)?;
-        let [hint_words @ .., current_status, current_byte, _, _, _] = all[0];
+        let [hint_words @ .., _, _, _, _] = all[0];
         let site = &self.inner.site;
         channel.memory.keep(site, &state.hints, state.shape, state.remembered);
         state.follow(&hint_words, given);
-        Status::check(current_status as i32)?;
-        let view = match displacement {
-            Displacement::Current => self.view_of(displacement, types, [current_status, current_byte]),
-            Displacement::Byte(_) => expected,
+        let view = match all.iter().any(|[.., asks, _, _, _]| *asks != 0) {
+            true => self.view_of(displacement, types, self.shared_byte(&channel, &state)?),
+            false => expected,
         };
         if let Ok(view) = &view {
             state.view = view.regular.clone();
@@ -225,6 +218,20 @@ impl File {
         view.map(drop)
     }
 
+    /// Where the shared pointer is, in bytes. Collective: rank 0 looks when all are here, and nobody still moves it.
+    fn shared_byte(&self, channel: &Channel, state: &State) -> Result<u64, Status> {
+        let mut said = [0_u8; 16];
+        if channel.communicator.rank() == 0 {
+            let byte = self.inner.shared_position(state).and_then(|position| state.byte_of(position));
+            said[..8].copy_from_slice(&byte.unwrap_or(0).to_ne_bytes());
+            said[8..12].copy_from_slice(&Status::number(byte.map(drop)).to_ne_bytes());
+        }
+        channel.communicator.broadcast(&mut said)?;
+        let ([byte, status], _) = said.as_chunks::<8>() else { return Err(Status::Internal) };
+        Status::check(u64::from_ne_bytes(*status) as i32)?;
+        Ok(u64::from_ne_bytes(*byte))
+    }
+
     /// The views of all ranks, if the strategy wants to know them: then collective.
     fn exchange_views(&self, channel: &mut Channel, state: &State) -> Result<Option<Arc<[View]>>, Status> {
         let Inner { storage, strategy, site, .. } = &*self.inner;
@@ -243,12 +250,12 @@ impl File {
         driver.into_machine().views().map(Some).ok_or(Status::Internal)
     }
 
-    /// The view that a program sets; `current` is where rank 0 found the shared pointer, and what was wrong there.
+    /// The view that a program sets; `current` is the byte where rank 0 found the shared pointer.
     fn view_of(
         &self,
         displacement: Displacement,
         types: Option<(&Datatype, &Datatype)>,
-        current: [u64; 2],
+        current: u64,
     ) -> Result<FileView, Status> {
         let (etype, filetype) = types.ok_or(Status::Type)?;
         let sequential = self.inner.mode.is_sequential();
@@ -256,10 +263,7 @@ impl File {
             Displacement::Byte(byte) if !sequential => {
                 u64::try_from(byte).map_err(|_| Status::Displacement)?
             }
-            Displacement::Current if sequential => {
-                Status::check(current[0] as i32)?;
-                current[1]
-            }
+            Displacement::Current if sequential => current,
             _ => return Err(Status::Displacement),
         };
         FileView::new(displacement, etype.size(), filetype, self.inner.mode.writes())
@@ -349,10 +353,7 @@ impl File {
         // By the hints, ranks know whether others sieve, and lock what they write: what sieves by the old ones ends before any rank goes
         // by the new ones. Writes that begin meanwhile do not sieve.
         let changing = self.inner.writes.announce_collective();
-        let mut backoff = Backoff::new();
-        while !changing.may_be_told(Beside::Independent) {
-            backoff.wait_for_oneself();
-        }
+        Backoff::wait_until(|| changing.may_be_told(Beside::Independent));
         let channel = self.inner.collective.acquire()?;
         let all = channel.communicator.gather(hints::words_of(&given.followed))?;
         self.lock().follow(&all[0], given);

@@ -1,10 +1,11 @@
 //! Opening a file: all ranks get the same one, or all an error.
 //!
-//! At first each rank opens the file on its own, and all tell each other what came of it: one collective call, if all is
-//! well. It is not if a rank was ahead of what others still did to the file by its name: one may have deleted it just
-//! then, so that some have opened the file that was there and some a new one, or not made it yet. When all have told,
-//! all are here; so they do it again in order, rank 0 first, and that counts. A file that must be new is only opened in
-//! order, and so is one whose permissions the program sets: only the first to open it can tell whether it is new.
+//! At first each rank opens the file on its own, and all tell each other what came of it: one collective call, if all
+//! is well. It is not if a rank was ahead of what others still did to the file by its name: one may have deleted it
+//! just then, so that some have opened the file that was there and some a new one, or not made it yet; or one may have
+//! written to it, so that those that append found different ends. When all have told, all are here; so they do it again
+//! in order, rank 0 first, and that counts. A file that must be new is only opened in order, and so is one whose
+//! permissions the program sets: only the first to open it can tell whether it is new.
 //!
 //! Servers that do not answer are another matter: who has waited for them does not wait again.
 
@@ -48,10 +49,10 @@ pub(crate) struct Opened {
     pub(crate) several_threads: bool,
 }
 
-/// What a rank says: what came of it, which file it is, the mode, whether there can be a sidecar beside the file, a
-/// number for that, what it was told of costs, which of those hold for the file, and whether several threads may call MPI at once;
-/// hints; the last word is the channel's.
-type Words = [u64; 9 + hints::WORDS];
+/// What a rank says: what came of it, which file it is, where its pointers begin, the mode, whether there can be a sidecar
+/// beside the file, a number for that, what it was told of costs, which of those hold for the file, and whether several threads
+/// may call MPI at once; hints; the last word is the channel's.
+type Words = [u64; 10 + hints::WORDS];
 
 /// Instead of the number of a status: a rank that waits for the others.
 const WAITS: u64 = u64::MAX;
@@ -85,6 +86,7 @@ impl Opened {
         let mine = [
             outcome,
             identity_of(&opened),
+            end_of(&opened),
             mode.0 as u64,
             beside.into(),
             unique_number(),
@@ -115,12 +117,12 @@ impl Opened {
         };
         match opened {
             Ok((storage, end)) => {
-                let [_, _, _, beside, number, told, place_number, _, hints @ .., _] = all[0];
-                let same = all.iter().all(|[_, _, _, _, _, other, ..]| *other == told);
+                let [_, _, _, _, beside, number, told, place_number, _, hints @ .., _] = all[0];
+                let same = all.iter().all(|[_, _, _, _, _, _, other, ..]| *other == told);
                 let terms = places.of_number(place_number).filter(|_| same).cloned().unwrap_or_default();
                 let place = place_of_sidecar(&channel, beside == 1, on_servers);
                 let hints = hints::of_words(&hints);
-                let several_threads = all.iter().any(|[_, _, _, _, _, _, _, threads, ..]| *threads != 0);
+                let several_threads = all.iter().any(|[_, _, _, _, _, _, _, _, threads, ..]| *threads != 0);
                 Ok(Opened { channel, storage, end, hints, place, number, terms, several_threads })
             }
             Err(status) => {
@@ -177,15 +179,17 @@ impl Attempt<'_> {
         if communicator.rank() != 0 {
             opened = self.open(false);
         }
-        let all = communicator.gather([outcome_of(&opened)])?;
-        first_says_why(channel, all.iter().map(|[outcome]| *outcome));
-        all.into_iter().try_for_each(|[outcome]| Status::check(outcome as i32))?;
-        opened
+        let all = communicator.gather([outcome_of(&opened), end_of(&opened)])?;
+        first_says_why(channel, all.iter().map(|[outcome, _]| *outcome));
+        all.iter().try_for_each(|[outcome, _]| Status::check(*outcome as i32))?;
+        // Nobody writes before all are through here: a lesser end is what a node still remembers of the file.
+        let end = all.iter().map(|[_, end]| *end).fold(0, u64::max);
+        opened.map(|(storage, _)| (storage, end))
     }
 }
 
 enum Verdict {
-    /// All have the same file.
+    /// All have the same file, and found the same end of it: there is one shared pointer.
     Done,
     /// Nothing that is done in order would help: they did not open with the same mode, or servers do not answer.
     Failed(Status),
@@ -194,14 +198,14 @@ enum Verdict {
 }
 
 fn verdict_of(all: &[Words]) -> Verdict {
-    let [_, file, mode, ..] = all[0];
-    if all.iter().any(|[_, _, other, ..]| *other != mode) {
+    let [_, file, end, mode, ..] = all[0];
+    if all.iter().any(|[_, _, _, other, ..]| *other != mode) {
         return Verdict::Failed(Status::NotSame);
     }
     if all.iter().any(|[outcome, ..]| *outcome == Status::Unreachable as u64) {
         return Verdict::Failed(Status::Unreachable);
     }
-    match all.iter().all(|[outcome, other, ..]| *outcome == 0 && *other == file) {
+    match all.iter().all(|[outcome, rest @ ..]| *outcome == 0 && rest.starts_with(&[file, end])) {
         true => Verdict::Done,
         false => Verdict::Again,
     }
@@ -217,6 +221,10 @@ fn first_says_why(channel: &Channel, outcomes: impl IntoIterator<Item = u64>) {
 
 fn outcome_of(opened: &Result<Found, Status>) -> u64 {
     Status::number(opened.as_ref().map(|_| ()).map_err(|status| *status)) as u64
+}
+
+fn end_of(opened: &Result<Found, Status>) -> u64 {
+    opened.as_ref().map_or(0, |(_, end)| *end)
 }
 
 fn identity_of(opened: &Result<Found, Status>) -> u64 {

@@ -9,6 +9,7 @@
 mod locks;
 mod run;
 mod scene;
+mod waits;
 mod workloads;
 mod world;
 

@@ -46,6 +46,12 @@ impl Writes {
         self.begin(Kind::Collective, &mut self.lock())
     }
 
+    /// Whether a collective one has been announced.
+    #[cfg(test)]
+    pub(super) fn is_collective_announced(&self) -> bool {
+        self.lock().collective > 0
+    }
+
     fn begin(self: &Arc<Self>, kind: Kind, counts: &mut Counts) -> UnderWay {
         *counts.of(kind) += 1;
         UnderWay { writes: self.clone(), kind }

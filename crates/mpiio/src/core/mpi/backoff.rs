@@ -75,6 +75,15 @@ impl Backoff {
         (waited > waiting.awake()).then(|| waiting.sleep(waited))
     }
 
+    /// Waits for what this rank carries on itself, until it `is_so`: no other rank need do anything for it, so that this one can
+    /// sleep.
+    pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) {
+        let mut backoff = Backoff::new();
+        while !is_so() {
+            backoff.wait_for_oneself();
+        }
+    }
+
     /// After a look that found nothing yet of what this rank carries on itself.
     pub(crate) fn wait_for_oneself(&mut self) {
         let steps = progress::steps_of_thread();

@@ -82,9 +82,18 @@ impl Segment {
     }
 
     /// The same for an open file, of which there may be many: not if the program would be short of descriptors then.
+    ///
+    /// It has one of the lower half of those that the process may have. A file takes five for memory, which stay when it is
+    /// closed: with all of them, a program could open a sixth as many files as it may. The ranks of what is opened when the
+    /// lower half is taken send each other all in messages.
     pub(crate) fn shared_by_file() -> Result<(Segment, Address), IoError> {
+        Segment::shared_below(most_descriptors() / 2)
+    }
+
+    /// The same with a descriptor below this one.
+    fn shared_below(descriptor: u64) -> Result<(Segment, Address), IoError> {
         let (segment, address) = Segment::shared()?;
-        if is_for_program(address.descriptor as i32) {
+        if u64::from(address.descriptor) >= descriptor {
             return Err(IoError { errno: libc::EMFILE });
         }
         Ok((segment, address))
@@ -161,14 +170,12 @@ impl Drop for Segment {
     }
 }
 
-/// Whether a descriptor is one of the upper half of those that the process may have. A file takes five for memory, which stay
-/// when it is closed: with all of them, a program could open a sixth as many files as it may. The ranks of what is opened
-/// when the lower half is taken send each other all in messages.
-fn is_for_program(fd: i32) -> bool {
+/// How many descriptors the process may have.
+fn most_descriptors() -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the kernel fills in no more than one limit.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0;
-    known && fd as libc::rlim_t >= limit.rlim_cur / 2
+    if known { limit.rlim_cur } else { u64::MAX }
 }
 
 /// Whether the buffer of another rank of the node can be opened: not in every container.
@@ -260,6 +267,15 @@ mod tests {
         assert!(!is_reachable(Address { inode: address.inode + 1, ..address }));
         drop(own);
         assert!(!is_reachable(address));
+    }
+
+    /// A program that may have 256 descriptors could open no more than 40 files.
+    #[test]
+    fn the_program_keeps_the_upper_half_of_its_descriptors() {
+        let (_segment, address) = Segment::shared_by_file().unwrap();
+        assert!(u64::from(address.descriptor) < most_descriptors() / 2);
+        assert!(Segment::shared_below(u64::MAX).is_ok());
+        assert_eq!(Segment::shared_below(0).err(), Some(IoError { errno: libc::EMFILE }));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) type Work<R> = Box<dyn FnMut(&mut R, May) -> Step<Result<u64, Status>
 pub(crate) struct Completion {
     /// The shim's functions.
     pub(crate) mpi: &'static MpiTable,
-    /// The shim's name for the operation.
+    /// The shim's name for the operation; null if it only wants to know when that is through.
     pub(crate) token: *mut c_void,
 }
 
@@ -34,6 +34,11 @@ pub(crate) struct Completion {
 unsafe impl Send for Completion {}
 
 impl Completion {
+    /// The same of an operation that the shim has already given up.
+    pub(crate) fn without_token(self) -> Completion {
+        Completion { token: std::ptr::null_mut(), ..self }
+    }
+
     fn tell(self, outcome: Result<u64, Status>) {
         let number = Status::number(outcome.map(drop));
         // SAFETY: the shim's function and token; it is told once.
@@ -65,7 +70,7 @@ struct Line<R> {
 
 struct Operation<R> {
     work: Work<R>,
-    completion: Option<Completion>,
+    completion: Completion,
     /// The call that began it.
     recorded: RecordedOperation,
 }
@@ -119,14 +124,11 @@ impl<R: Send + 'static> Queue<R> {
 
     /// Waits until the operations before are complete, if there are any.
     pub(crate) fn drain(&self) {
-        let mut backoff = Backoff::new();
-        while lock(&self.line).is_busy() {
-            backoff.wait_for_oneself();
-        }
+        Backoff::wait_until(|| !lock(&self.line).is_busy());
     }
 
     /// Puts an operation into the queue; `completion` is told of its end.
-    pub(crate) fn start(&self, work: Work<R>, completion: Option<Completion>) {
+    pub(crate) fn start(&self, work: Work<R>, completion: Completion) {
         let (mut for_thread, mut any_thread_sends) = (false, false);
         let recorded = RecordedOperation::current();
         progress::add(self.line.clone(), || {
@@ -216,8 +218,8 @@ impl<R> Line<R> {
     /// What an operation that panicked worked with is in a state that nobody knows: it is gone, and those that wait fail.
     fn lose(&mut self) {
         self.lost = true;
-        let waiting = std::mem::take(&mut self.waiting).into_iter().filter_map(|one| one.completion);
-        self.ended.extend(waiting.map(|completion| (completion, Err(Status::Internal))));
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        self.ended.extend(waiting.map(|one| (one.completion, Err(Status::Internal))));
     }
 }
 
@@ -253,7 +255,7 @@ impl<R> Taken<R> {
             }
             _ => Err(Status::Internal),
         };
-        line.ended.extend(completion.map(|completion| (completion, outcome)));
+        line.ended.push((completion, outcome));
         if step.is_err() {
             line.lose();
         }
@@ -345,7 +347,7 @@ mod tests {
         let queue = Queue::new(0_u32, true);
         let done = Arc::new(Mutex::new(Vec::new()));
         for name in 0..3 {
-            queue.start(counting(3 - name, &done, name), Some(completion()));
+            queue.start(counting(3 - name, &done, name), completion());
         }
         while done.lock().unwrap().len() < 3 {
             std::thread::yield_now();
@@ -355,8 +357,8 @@ mod tests {
         assert_eq!(*queue.acquire().unwrap(), 6);
         assert_eq!((TOLD.load(SeqCst), STATUS.load(SeqCst)), (3, 0));
         assert_eq!(*done.lock().unwrap(), [0, 1, 2]);
-        queue.start(counting(1, &done, 9), Some(completion()));
-        queue.start(counting(1, &done, 4), Some(completion()));
+        queue.start(counting(1, &done, 9), completion());
+        queue.start(counting(1, &done, 4), completion());
         while TOLD.load(SeqCst) < 5 {
             progress_thread::progress();
         }

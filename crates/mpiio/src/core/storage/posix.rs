@@ -303,6 +303,46 @@ mod tests {
         }
     }
 
+    /// Two open files of the same name, which is gone.
+    fn opened_twice() -> [PlainFile; 2] {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let name = CString::new(file.path().as_os_str().as_bytes()).unwrap();
+        [(); 2].map(|()| PlainFile::open(&name, Mode(4), true).unwrap())
+    }
+
+    /// Readers that hold shared locks by turns would keep a writer waiting for ever.
+    #[test]
+    fn who_does_not_wait_forever_for_a_lock_goes_without() {
+        let [reader, writer] = opened_twice();
+        let short = Duration::from_millis(2);
+        for shared in [true, false] {
+            reader.lock(0..100, shared).unwrap();
+            let refused = writer.lock_within(99..200, short).unwrap_err();
+            assert!(matches!(refused.errno, libc::EAGAIN | libc::EACCES), "{refused:?}");
+            // Of what it asked for in vain it keeps nothing.
+            reader.lock(100..200, false).unwrap();
+            reader.unlock(100..200).unwrap();
+            // What is free it has at once.
+            assert_eq!(writer.lock_within(100..200, Duration::ZERO), Ok(()));
+            writer.unlock(100..200).unwrap();
+            reader.unlock(0..100).unwrap();
+        }
+        assert_eq!(writer.lock_within(0..100, Duration::ZERO), Ok(()));
+    }
+
+    #[test]
+    fn who_waits_for_a_lock_has_it_when_it_is_free() {
+        let [reader, writer] = opened_twice();
+        reader.lock(0..100, true).unwrap();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| writer.lock_within(0..100, Duration::from_secs(600)));
+            thread::sleep(Duration::from_millis(5));
+            reader.unlock(0..100).unwrap();
+            assert_eq!(waiting.join().unwrap(), Ok(()));
+        });
+        assert!(reader.lock_within(0..1, Duration::ZERO).is_err(), "the other has it now");
+    }
+
     /// Where glibc writes to each block, nothing could stop the program for hours.
     #[test]
     fn signals_are_put_off_only_while_the_kernel_reserves_room() {

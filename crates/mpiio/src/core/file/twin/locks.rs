@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::vec::IntoIter;
 
-use pio_layout::View;
-use pio_plan::{Access, Action, Direction, Event, Io, Rank, StateMachine};
+use pio_layout::{Layout, View};
+use pio_plan::{Access, Action, Direction, Event, Io, Rank, Slot, StateMachine};
+use tempfile::NamedTempFile;
 
 use super::world::{MPI, World, release};
 use crate::core::mpi::memory::Memory;
@@ -38,14 +39,22 @@ impl StateMachine for Locks {
 
 /// After each of these steps, whether another thread of this rank could change the file, which is open in `mode`.
 fn free_after(mode: Mode, steps: Vec<Action>) -> Vec<bool> {
+    let file = NamedTempFile::new().unwrap();
+    run(&opened(&file, mode), steps)
+}
+
+fn opened(file: &NamedTempFile, mode: Mode) -> Storage {
+    let name = CString::new(file.path().to_str().unwrap()).unwrap();
+    Storage::open(&name, mode, true, Default::default()).unwrap()
+}
+
+/// Takes these steps; after each, whether another thread of this rank could change the file.
+fn run(storage: &Storage, steps: Vec<Action>) -> Vec<bool> {
     let world = Arc::new(World::new(&[0]));
     let communicator = world.communicator(0);
     // SAFETY: the communicator is ours, as are the table's functions.
     let pool = unsafe { ChannelPool::new(&MPI, communicator, true) }.unwrap();
     let (mut channel, _) = pool.open([0]).unwrap();
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let name = CString::new(file.path().to_str().unwrap()).unwrap();
-    let storage = Storage::open(&name, mode, true, Default::default()).unwrap();
     let (alone, found) = (Arc::new(Mutex::new(WorkingMemory::private())), Arc::new(Mutex::new(Vec::new())));
     let access = Access { view: View::contiguous(0), positions: 0..0 };
     let told = found.clone();
@@ -53,7 +62,7 @@ fn free_after(mode: Mode, steps: Vec<Action>) -> Vec<bool> {
     let machine = Box::new(Locks { access, steps: steps.into_iter(), told, alone: alone.clone() });
     let mut driver = Driver::collective(&mut channel, machine, Direction::Write, Memory::none(), false);
     let ranks = Ranks::On { channel: &mut channel, modifying: Some(&alone) };
-    assert_eq!(driver.run(&mut Means { ranks, storage: &storage }), Ok(0));
+    assert_eq!(driver.run(&mut Means { ranks, storage }), Ok(0));
     pool.put_back(channel);
     pool.forget(true);
     // SAFETY: nobody has it any more.
@@ -77,6 +86,24 @@ const FINISH: Action = Action::Finish { result: Ok(0) };
 fn who_locks_a_part_of_the_file_keeps_its_own_threads_out_too() {
     let steps = vec![lock(0..8), write_nothing(), Action::Io(Io::Unlock { file: 0..8 }), FINISH];
     assert_eq!(free_after(Mode(4), steps), [true, false, false, true]);
+}
+
+/// Where another holds the lock and does not give it back, a rank writes its parts alone: it must not write over what the
+/// other does in the holes meanwhile. Here the file ends before the hole: only who fills it writes as far.
+#[test]
+fn who_gets_no_lock_to_fill_holes_leaves_them_alone() {
+    for (is_locked, written) in [(true, 5), (false, 10)] {
+        let file = NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "abc").unwrap();
+        let [other, own] = [(); 2].map(|()| opened(&file, Mode(4)));
+        if is_locked {
+            other.lock(0..1, true).unwrap();
+        }
+        let (window, holes) = (0..10, Layout::bytes(5).shifted(5).unwrap());
+        let fill = Io::FillAndWrite { slot: Slot::of(0), origin: 0, file: window, holes, locks: true };
+        run(&own, vec![Action::Io(fill), FINISH]);
+        assert_eq!(std::fs::read(file.path()).unwrap(), vec![0; written]);
+    }
 }
 
 /// It is not asked to unlock that. The kernel refuses to lock for writing what was opened for reading; a Lustre that is mounted

@@ -228,10 +228,7 @@ impl Opened {
 
     fn wait_for(&mut self, which: impl Fn(&Outstanding) -> bool) {
         self.outstanding.retain(|one| {
-            let mut backoff = Backoff::new();
-            while which(one) && !one.request.is_complete() {
-                backoff.wait_for_oneself();
-            }
+            Backoff::wait_until(|| !which(one) || one.request.is_complete());
             // What is complete, waited for or not, is not outstanding any more.
             !one.request.is_complete()
         });
