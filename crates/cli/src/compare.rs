@@ -156,6 +156,8 @@ fn measure(job: &Job, runs: usize, baseline: Option<&Path>, stdout_to_stderr: bo
     let mut numbers = Vec::new();
     for number in 0..=runs {
         let status = record::record(&options, true)?;
+        // The command got the signal, and may have ended as if nothing were.
+        ensure!(!pio_record::was_told_to_end(), "interrupted: nothing was compared, and nothing kept");
         if !status.success() {
             job.explain_refusal();
         }

@@ -108,3 +108,14 @@ fn baselines_that_are_none() {
     without.fails_with("'calls > 3 %' is relative to a baseline (expected --baseline FILE");
     assert_eq!(without.code, Some(2));
 }
+
+/// What a program did until it was told to end is no run of it, though it ends well: it was counted, and kept.
+#[test]
+fn an_interrupted_run_is_not_kept() {
+    let place = Place::new();
+    let script = "trap 'exit 0' TERM; echo data > out.bin; kill -TERM $PPID; while :; do sleep 0.1; done";
+    let words = ["compare", "-n", "5", "--baseline", "io.json", "--save", "--", "sh", "-c", script];
+    let done = place.pioscope(words);
+    done.fails_with("interrupted: nothing was compared, and nothing kept");
+    assert!(!place.join("io.json").exists());
+}
