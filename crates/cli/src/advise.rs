@@ -268,6 +268,9 @@ fn measure(
     print_table(tried_table(&case.title(), rows, &case.notes()))?;
     crate::print(&runner.commands())?;
     crate::print(&case.strips)?;
+    if let Some(sentence) = trials::failed_again(&trials[0]) {
+        crate::print(&format!("{sentence}\n"))?;
+    }
     let Some((best, place, best_s)) = trials::best(&trials, &belief) else {
         let has_run = trials[1..].iter().any(|trial| !trial.runs.is_empty());
         let why = match trials::problems(&trials[1..]) {
