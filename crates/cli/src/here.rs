@@ -167,6 +167,14 @@ pub fn machine_of_folder(folder: &Path) -> Result<Machine> {
     Here::of_folder(folder)?.load()
 }
 
+/// The I/O servers that a file describes, as they were calibrated.
+///
+/// # Errors
+/// As [`machine_of_folder()`].
+pub fn machine_of_store(description: &Path) -> Result<Machine> {
+    Here::of_store(description)?.load()
+}
+
 /// The place where a recorded program's files are, as it was calibrated.
 ///
 /// # Errors
