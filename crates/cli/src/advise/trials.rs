@@ -1,11 +1,11 @@
 //! Runs in turn: of the program as it is, and under the settings that are tried.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use pio_record::quoted;
 use pio_report::units::time_s;
 use pio_scratch::Scratch;
 use tempfile::TempDir;
@@ -294,7 +294,7 @@ impl Runner<'_> {
 
     /// The program's command.
     pub(super) fn command(&self) -> String {
-        self.job.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        pio_record::typed(&self.job.command)
     }
 
     /// The command that does the same, but for the place of its trace, which is temporary.
@@ -317,16 +317,6 @@ impl Runner<'_> {
         words.extend(["--".to_owned(), self.command()]);
         words.join(" ")
     }
-}
-
-/// A word as a shell reads it back.
-pub(super) fn quoted(word: &OsStr) -> String {
-    let word = word.to_string_lossy();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+@%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.into_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn recorded(trace: &Path) -> Result<Run> {
@@ -362,7 +352,9 @@ pub(super) fn problems(trials: &[Trial]) -> Option<String> {
 pub(super) fn failed_again(as_it_is: &Trial) -> Option<String> {
     let problem = as_it_is.problem.as_ref()?;
     let ended = problem.trim_start_matches("failed: ");
-    Some(format!("The program as it is failed when it was run again ({ended}): its times are of the runs before."))
+    Some(format!(
+        "The program as it is failed when it was run again ({ended}): its times are of the runs before."
+    ))
 }
 
 /// What was measured, as a sentence.
@@ -422,12 +414,5 @@ mod tests {
         let told = comment(kept, &trials[0]);
         assert!(told.starts_with("1 s of I/O (median of 1), as it is 2 s of I/O (median of 1). "), "{told}");
         assert!(told.contains("as it is failed when it was run again (exit status: 7)"), "{told}");
-    }
-
-    #[test]
-    fn commands_can_be_typed_again() {
-        assert_eq!(quoted("--mesh=64x64".as_ref()), "--mesh=64x64");
-        assert_eq!(quoted("it's".as_ref()), "'it'\\''s'");
-        assert_eq!(quoted("".as_ref()), "''");
     }
 }
