@@ -101,18 +101,28 @@ def convert(path: str | os.PathLike[str], output: str | os.PathLike[str], option
 
 def calibrate(
     folder: str | os.PathLike[str] = ".", output: str | os.PathLike[str] | None = None, launcher: Words = (),
-    options: Sequence[str] = (),
+    options: Sequence[str] = (), *, store: str | os.PathLike[str] | None = None,
 ) -> Machine:
-    """Measures this machine, with the file system of a folder. Without `output` the description is kept, and predict()
-    finds it by the name "here".
+    """Measures this machine, with the file system of a folder; with `store`, the I/O servers that this file describes, too.
+    Without `output` the description is kept, and predict() finds it by the name "here".
 
     launcher is how your jobs are started, without a program: ["mpiexec", "-n", "16"]. options are further ones of `pioscope
     machines calibrate`. Takes some minutes.
     """
-    given = ["--folder", folder, *([] if output is None else ["--output", output]), *_words(options)]
+    # What is measured, and where its description is then, must be known here.
+    for word in (os.fspath(option) for option in _words(options)):
+        for option, argument in (("--folder", "folder"), ("--output", "output"), ("-o", "output"), ("--store", "store")):
+            # The value of a short option may follow it at once.
+            if word.split("=")[0] == option or (option == "-o" and word.startswith(option)):
+                raise _native.Error(f"options: {word}: expected the argument {argument} of calibrate() in its place")
+    named = {"--output": output, "--store": store}
+    given = [word for name, value in named.items() if value is not None for word in (name, value)]
+    given = ["--folder", folder, *given, *_words(options)]
     _run("machines", ["calibrate", *given, *(["--", *_words(launcher)] if launcher else [])])
     if output is not None:
         return machine(Path(output))
+    if store is not None:
+        return Machine(_native.Machine.of_store(store))
     return Machine(_native.Machine.of_folder(folder))
 
 

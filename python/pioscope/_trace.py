@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from ._explanation import Explanation
 from ._machine import Machine, found, several
 from ._prediction import Hints, Prediction
 from ._words import html_of_pairs, seconds, shortened
-from ._workload import Workload, of_trace
+from ._workload import FileState, Workload, of_trace, opened_again, state_of
 
 
 def open(path: str | os.PathLike[str]) -> Trace:
@@ -35,7 +36,7 @@ def open(path: str | os.PathLike[str]) -> Trace:
 
 
 class Trace:
-    """A recorded program. Can be sent to another process, which opens the file again.
+    """A recorded program. Can be sent to another process, which opens the file again; that it has not changed is made sure.
 
     >>> pioscope.open("run.pio")
     <pioscope.Trace 'run.pio': ... events in ... of ...>
@@ -43,10 +44,13 @@ class Trace:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
+        # Before it is opened: what takes its place meanwhile is seen to be another. Why there is none, the opening says.
+        with contextlib.suppress(OSError, ValueError):
+            self._state = state_of(self.path)
         self._native = _native.Trace(self.path)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Trace, (self.path,)
+        return _again, (self._state,)
 
     def __len__(self) -> int:
         """Number of events."""
@@ -174,7 +178,7 @@ class Trace:
 
     def workload(self) -> Workload:
         """The calls that the program made, ready to be predicted on any machine: many cases at once, or one by one."""
-        return of_trace(self.path, self._native)
+        return of_trace(self._state, self._native)
 
     def predict(
         self,
@@ -203,6 +207,12 @@ class Trace:
         """As the command's Parquet files have it."""
         notes = {f"pioscope.note.{name}": value for name, value in self.notes.items()}
         return {"pioscope.job": self.job, "pioscope.epoch_ns": str(self._native.epoch_ns), **notes}
+
+
+def _again(state: FileState) -> Trace:
+    trace = Trace.__new__(Trace)
+    trace.path, trace._state, trace._native = state[0], state, opened_again(state)
+    return trace
 
 
 # Those of a block of a trace.

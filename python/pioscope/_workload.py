@@ -16,8 +16,10 @@ from ._words import html_of_pairs, ranks, shortened
 if TYPE_CHECKING:
     from ._trace import Trace
 
-# A trace's path, size and time of change; or a generated workload's name, parameters and seed.
-_Source: TypeAlias = "tuple[str, int, int] | tuple[str, tuple[tuple[str, str], ...], int]"
+# A trace's path (whatever folder is the current one), size and time of change, by which it is known again.
+FileState: TypeAlias = "tuple[str, int, int]"
+# Of a trace; or a generated workload's name, parameters and seed.
+_Source: TypeAlias = "FileState | tuple[str, tuple[tuple[str, str], ...], int]"
 
 
 class Workload:
@@ -116,10 +118,23 @@ def workloads() -> dict[str, str]:
     return dict(_native.workloads())
 
 
-def of_trace(path: str, trace: _native.Trace) -> Workload:
-    path = os.path.abspath(path)
+def of_trace(state: FileState, trace: _native.Trace) -> Workload:
+    return Workload(trace.workload(), state, trace)
+
+
+def state_of(path: str) -> FileState:
     state = os.stat(path)
-    return Workload(trace.workload(), (path, state.st_size, state.st_mtime_ns), trace)
+    return os.path.abspath(path), state.st_size, state.st_mtime_ns
+
+
+def opened_again(state: FileState) -> _native.Trace:
+    """The trace whose file was opened before, maybe by another process. What is there now may be another one."""
+    path = state[0]
+    # Opened first: what takes its place after that does no harm.
+    trace = _native.Trace(path)
+    if state_of(path) != state:
+        raise _native.Error(f"{path}: has changed since it was opened (expected the same trace: open it once more)")
+    return trace
 
 
 # A worker gets the same calls with every task of a sweep.
@@ -128,4 +143,4 @@ def _again(source: _Source) -> Workload:
     name, what, number = source
     if isinstance(what, tuple):
         return Workload(_native.Workload.generate(name, list(what), number), source)
-    return of_trace(name, _native.Trace(name))
+    return of_trace((name, what, number), opened_again((name, what, number)))

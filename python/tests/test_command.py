@@ -142,4 +142,16 @@ class Command(InFolder):
             with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache")):
                 with self.assertRaisesRegex(pioscope.Error, f"not calibrated: .* --folder {self.folder}"):
                     pioscope.calibrate(folder=self.folder)
-        self.assertEqual(Path("asked").read_text(), f"machines calibrate --folder {self.folder}\n")
+            self.assertEqual(Path("asked").read_text(), f"machines calibrate --folder {self.folder}\n")
+            # It measured the servers, and gave the description of the folder.
+            Path("store.toml").touch()
+            with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache")):
+                with self.assertRaisesRegex(pioscope.Error, f"not calibrated: .* --store {self.folder}/store.toml"):
+                    pioscope.calibrate(store="store.toml")
+            asked = "machines calibrate --folder . --store store.toml\n"
+            self.assertEqual(Path("asked").read_text(), asked)
+            for option, argument in (("--store", "store"), ("--store=x", "store"), ("-o", "output"), ("-ox", "output"),
+                                     ("--output", "output"), ("--folder", "folder")):
+                with self.assertRaisesRegex(pioscope.Error, f"{option}: expected the argument {argument} of calibrate"):
+                    pioscope.calibrate(options=[option, "x"])
+        self.assertEqual(Path("asked").read_text(), asked)

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+from pathlib import Path
 from unittest import mock
 
 import pioscope
@@ -48,6 +49,29 @@ class Machines(InFolder):
         for workload in [pioscope.open("run.pio").workload(), pioscope.workload("ior-hard", {"ranks": 4})]:
             sent = pickle.loads(pickle.dumps(workload))
             self.assertEqual(sent.predict(machine), workload.predict(machine))
+
+    def test_what_is_sent_stays_the_same_trace(self):
+        copied = Path("copied.pio")
+        copied.write_bytes(Path("run.pio").read_bytes())
+        trace = pioscope.open("copied.pio")
+        sent = pickle.dumps([trace, trace.workload()])
+        # The same file, whatever folder is the current one.
+        os.mkdir("elsewhere")
+        pioscope.workload("ior-hard", {"ranks": 4}).save("elsewhere/copied.pio")
+        os.chdir("elsewhere")
+        self.addCleanup(os.chdir, self.folder)
+        again, workload = pickle.loads(sent)
+        self.assertEqual((len(again), len(workload)), (len(trace), len(trace.workload())))
+        self.assertEqual(again.path, str(self.folder / "copied.pio"))
+        self.assertEqual(len(pickle.loads(pickle.dumps(trace.workload()))), len(workload))
+        # Another trace in its place was taken for it.
+        os.replace("copied.pio", self.folder / "copied.pio")
+        from pioscope import _workload
+        _workload._again.cache_clear()
+        for what in [trace, trace.workload()]:
+            with self.assertRaisesRegex(pioscope.Error, "copied.pio: has changed since it was opened"):
+                pickle.loads(pickle.dumps(what))
+        self.assertEqual(len(trace.workload()), len(workload))
 
     def test_a_workload_is_what_its_trace_says(self):
         workload = pioscope.workload("ior-easy", {"ranks": 2, "transfer": "1 MiB"})

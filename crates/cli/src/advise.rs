@@ -13,7 +13,7 @@ mod trials;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -152,12 +152,17 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
 
 /// A command for a scratch copy of the working folder, which is elsewhere: names that lead out of the folder become absolute.
 fn from_elsewhere(command: Vec<OsString>) -> Vec<OsString> {
-    let leads_out = |word: &OsString| Path::new(word).starts_with("..");
-    let absolute = |word: OsString| match leads_out(&word).then(|| fs::canonicalize(&word)) {
-        Some(Ok(path)) => path.into_os_string(),
-        _ => word,
-    };
-    command.into_iter().map(absolute).collect()
+    command.into_iter().map(|word| absolute(&word).unwrap_or(word)).collect()
+}
+
+/// The absolute form of a name of something that is there, if it leads out of the working folder. Links in it stay: under which
+/// name a program is started matters, as to the Python of a virtual environment.
+fn absolute(word: &OsStr) -> Option<OsString> {
+    let path = Path::new(word);
+    let up = path.components().take_while(|part| *part == Component::ParentDir);
+    let leads_out = path.starts_with("..") && path.exists();
+    let folder = leads_out.then(|| fs::canonicalize(up.clone().collect::<PathBuf>()))?.ok()?;
+    Some(path.components().skip(up.count()).fold(folder, |path, part| path.join(part)).into_os_string())
 }
 
 /// The machine that was named. Where a program's files will be is not known before it runs: the working folder stands for it, or
@@ -263,6 +268,9 @@ fn measure(
     print_table(tried_table(&case.title(), rows, &case.notes()))?;
     crate::print(&runner.commands())?;
     crate::print(&case.strips)?;
+    if let Some(sentence) = trials::failed_again(&trials[0]) {
+        crate::print(&format!("{sentence}\n"))?;
+    }
     let Some((best, place, best_s)) = trials::best(&trials, &belief) else {
         let has_run = trials[1..].iter().any(|trial| !trial.runs.is_empty());
         let why = match trials::problems(&trials[1..]) {
@@ -497,5 +505,15 @@ mod tests {
         let out = out.to_str().unwrap();
         let found = from_elsewhere(words(&["mpiexec", "-n", "4", "..", "./here", "../there-is-none"]));
         assert_eq!(found, words(&["mpiexec", "-n", "4", out, "./here", "../there-is-none"]));
+    }
+
+    /// The Python of a virtual environment, a link to that of the system, was started as the latter, without its modules.
+    #[test]
+    fn names_that_lead_out_keep_their_links() {
+        let place = tempfile::tempdir_in("..").unwrap();
+        std::os::unix::fs::symlink("/bin/sh", place.path().join("python")).unwrap();
+        let relative = Path::new("..").join(place.path().file_name().unwrap()).join("python");
+        let expected = fs::canonicalize(place.path()).unwrap().join("python");
+        assert_eq!(from_elsewhere(vec![relative.into()]), [expected.into_os_string()]);
     }
 }

@@ -302,7 +302,12 @@ fn leave_to_the_library(how: &How, job: &Job, mpi: &Mpi, trace: Option<PathBuf>)
     // Which MPI it is has been said.
     let job = Job { environment: [&job.environment[..], &told].concat(), verbose: false, ..job.clone() };
     let status = match trace {
-        Some(trace) => record::record_as_it_is(&job, trace)?,
+        Some(trace) => {
+            let recorder = job.mpi_recorder()?;
+            let mut options = job.options(trace, recorder.as_ref());
+            options.settings.notes.extend(notes(how));
+            record::record(&options, job.quiet)?
+        }
         None => {
             let [program, words @ ..] = &job.command[..] else { bail!("no command") };
             pio_record::run_to_end(Command::new(program).args(words).envs(job.environment))?

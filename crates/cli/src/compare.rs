@@ -14,6 +14,7 @@ use clap::Args;
 use pio_record::Options;
 use pio_report::Table;
 use pio_report::units::things;
+use tempfile::TempDir;
 
 use crate::condition::{Comparison, Condition, FailIf, HOLDS, Limit, Numbers, percent};
 use crate::explain;
@@ -143,19 +144,15 @@ fn tell_of_others(path: &Path, baseline: &Baseline, new: &Baseline) {
 
 /// Runs the command so many times, and once before. What it says on standard output can go to standard error.
 fn measure(job: &Job, runs: usize, baseline: Option<&Path>, stdout_to_stderr: bool) -> Result<Baseline> {
-    // Beside the baseline: where it is, every host of the job can be expected to reach.
-    let folder = baseline.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let scratch = tempfile::Builder::new()
-        .prefix(".pioscope-compare-")
-        .tempdir_in(folder)
-        .with_context(|| format!("{}: cannot create a folder", folder.display()))?;
+    let scratch = folder_for_traces(baseline)?;
     let trace = scratch.path().join("run.pio");
     let recorder = job.mpi_recorder()?;
     let options = Options { stdout_to_stderr, ..job.options(trace.clone(), recorder.as_ref()) };
     let mut numbers = Vec::new();
     for number in 0..=runs {
         let status = record::record(&options, true)?;
+        // The command got the signal, and may have ended as if nothing were.
+        ensure!(!pio_record::was_told_to_end(), "interrupted: nothing was compared, and nothing kept");
         if !status.success() {
             job.explain_refusal();
         }
@@ -168,6 +165,18 @@ fn measure(job: &Job, runs: usize, baseline: Option<&Path>, stdout_to_stderr: bo
         }
     }
     Ok(Baseline::new(command_text(job), pio_record::host(), numbers))
+}
+
+/// A folder for the traces of runs: beside the baseline, else in the working folder, both of which every host of the job can be
+/// expected to reach, if that can be written to. A baseline that is only read may be where nobody writes, or come from a pipe.
+fn folder_for_traces(baseline: Option<&Path>) -> Result<TempDir> {
+    let within = |folder: &Path| tempfile::Builder::new().prefix(".pioscope-compare-").tempdir_in(folder);
+    let working = Path::new(".");
+    let beside = baseline.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+    within(beside.unwrap_or(working))
+        .or_else(|_| within(working))
+        .or_else(|_| within(&std::env::temp_dir()))
+        .context("cannot create a folder in the working folder or that for temporary ones")
 }
 
 fn command_text(job: &Job) -> String {

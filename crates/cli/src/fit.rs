@@ -82,7 +82,7 @@ fn place_of(runs: &[RecordedRun]) -> Result<Here> {
     for run in runs {
         let own = run.place()?;
         match &place {
-            Some((first, known)) if *known != own => bail!(
+            Some((first, known)) if !known.is_same(&own) => bail!(
                 "{}: its files are at another place than those of {} (expected runs of one place, or a machine with --machine)",
                 run.name(),
                 first.name()

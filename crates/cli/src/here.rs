@@ -22,8 +22,8 @@ use crate::mpi;
 /// The name of the machine, among machines and in results.
 pub(crate) const NAME: &str = "here";
 
-/// A place of this host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A place of this host. Different folders of a file system are the same place: they differ in how to ask for it alone.
+#[derive(Clone, Debug)]
 pub(crate) struct Here {
     /// Its name as a file's.
     name: String,
@@ -94,6 +94,11 @@ impl Here {
         folder.ancestors().find_map(|folder| Here::of_folder(folder).ok())
     }
 
+    /// Whether both are the same file system, or the same servers.
+    pub(crate) fn is_same(&self, other: &Here) -> bool {
+        (&self.name, &self.of_all_hosts) == (&other.name, &other.of_all_hosts)
+    }
+
     /// Whether a trace is of a run on this host alone, with files in the file system that a machine was measured with.
     pub(crate) fn ran_on(trace: &Trace, machine: &Machine) -> bool {
         let (tables, here) = (trace.tables(), host());
@@ -108,7 +113,7 @@ impl Here {
         };
         let used = folder_of_data(trace).and_then(|folder| Here::of_lost_folder(&folder));
         let calibrated = Here::of_lost_folder(Path::new(folder));
-        used.zip(calibrated).is_some_and(|(used, calibrated)| used.name == calibrated.name)
+        used.zip(calibrated).is_some_and(|(used, calibrated)| used.is_same(&calibrated))
     }
 
     /// The file of its description, whether there is one or not: of this host's and that of all hosts, the last one made.
@@ -160,6 +165,14 @@ impl Here {
 /// If it was not calibrated, says how to; or if the description cannot be read.
 pub fn machine_of_folder(folder: &Path) -> Result<Machine> {
     Here::of_folder(folder)?.load()
+}
+
+/// The I/O servers that a file describes, as they were calibrated.
+///
+/// # Errors
+/// As [`machine_of_folder()`].
+pub fn machine_of_store(description: &Path) -> Result<Machine> {
+    Here::of_store(description)?.load()
 }
 
 /// The place where a recorded program's files are, as it was calibrated.
@@ -257,6 +270,7 @@ fn is_for_data(path: &Path) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)] // A test that cannot set up its scene fails there.
 mod tests {
     use super::*;
 
@@ -271,6 +285,19 @@ mod tests {
         sorted.dedup();
         assert_eq!(sorted.len(), paths.len(), "{names:?}");
         assert!(names.iter().all(|name| !name.starts_with('.') && !name.contains('/')), "{names:?}");
+    }
+
+    /// Runs in different folders were refused as of different places.
+    #[test]
+    fn folders_of_a_file_system_are_one_place() {
+        let place = tempfile::tempdir().unwrap();
+        let folders = ["a", "b"].map(|name| place.path().join(name));
+        folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        let [one, other] = folders.each_ref().map(|folder| Here::of_folder(folder).unwrap());
+        assert!(one.is_same(&other) && one.options != other.options);
+        assert!(!one.is_same(&Here::of_folder(Path::new("/proc")).unwrap()));
+        let [one, other] = folders.each_ref().map(|folder| Here::of_store(folder).unwrap());
+        assert!(one.is_same(&one) && !one.is_same(&other));
     }
 
     #[test]

@@ -49,7 +49,7 @@ use std::process::ExitCode;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 pub use gain::predict_gains;
-pub use here::{machine_of_folder, machine_of_trace};
+pub use here::{machine_of_folder, machine_of_store, machine_of_trace};
 use output::print;
 
 /// Where does my I/O time go, and what would fix it?

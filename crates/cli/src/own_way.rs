@@ -50,8 +50,9 @@ const OMPIO: &str = "Open MPI (";
 pub(crate) fn note(library: Option<&Library>, command: &[OsString]) -> Option<String> {
     let library = library?;
     let name = library.path().file_name()?.to_string_lossy().into_owned();
+    let variable = std::env::var_os("OMPI_MCA_io");
     let family = match library.family()? {
-        Family::OpenMpi if asks_for_romio(command) => "Open MPI with ROMIO",
+        Family::OpenMpi if asks_for_romio(command, variable.as_deref()) => "Open MPI with ROMIO",
         Family::OpenMpi => "Open MPI",
         Family::Mpich => "MPICH",
     };
@@ -142,11 +143,22 @@ pub(crate) fn ensure_is(strategy: Strategy, library: Option<&Library>, command: 
     Ok(())
 }
 
-/// Whether Open MPI is told to use ROMIO in place of OMPIO, on the command line or by the environment.
-fn asks_for_romio(command: &[OsString]) -> bool {
-    let is_romio = |value: &OsStr| value.to_string_lossy().starts_with("romio");
-    let by_word = command.windows(2).any(|words| words[0] == "io" && is_romio(&words[1]));
-    by_word || std::env::var_os("OMPI_MCA_io").is_some_and(|value| is_romio(&value))
+/// Whether Open MPI is told to use ROMIO in place of OMPIO: on the command line, or if that does not say, by the variable of the
+/// environment with this value.
+fn asks_for_romio(command: &[OsString], variable: Option<&OsStr>) -> bool {
+    // -gmca: of all programs of a command line.
+    let is_parameter = |word: &OsString| matches!(word.to_str(), Some("--mca" | "-mca" | "--gmca" | "-gmca"));
+    let by_word = command.windows(3).find(|words| is_parameter(&words[0]) && words[1] == "io");
+    by_word.map(|words| words[2].as_os_str()).or(variable).is_some_and(is_romio)
+}
+
+/// Whether a value of Open MPI's parameter `io` means ROMIO: its component's name (`romio321`), or a list of those not to use.
+fn is_romio(value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    match value.strip_prefix('^') {
+        Some(excluded) => excluded.split(',').any(|component| component == "ompio"),
+        None => value.starts_with("romio"),
+    }
 }
 
 #[cfg(test)]
@@ -157,9 +169,27 @@ mod tests {
     #[test]
     fn open_mpi_may_be_told_to_use_romio() {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
-        assert!(asks_for_romio(&words("mpiexec --mca io romio321 -n 4 ./a")));
-        assert!(!asks_for_romio(&words("mpiexec --mca io ompio -n 4 ./a")));
-        assert!(!asks_for_romio(&words("mpiexec -n 4 ./romio io")));
+        let asks =
+            |command: &str, variable: Option<&str>| asks_for_romio(&words(command), variable.map(OsStr::new));
+        for (parameter, expected) in [
+            ("romio321", true),
+            ("ompio", false),
+            // The usual way, which was taken for OMPIO.
+            ("^ompio", true),
+            ("^monitoring,ompio", true),
+            ("^romio341", false),
+        ] {
+            assert_eq!(
+                asks(&format!("mpiexec --mca io {parameter} -n 4 ./a"), None),
+                expected,
+                "{parameter}"
+            );
+            assert_eq!(asks("mpiexec -n 4 ./a", Some(parameter)), expected, "{parameter}");
+        }
+        assert!(!asks("mpiexec -n 4 ./romio io", None) && !asks("mpiexec -n 4 ./a io romio", None));
+        // The command line comes first.
+        assert!(!asks("mpiexec --mca io ompio -n 4 ./a", Some("romio321")));
+        assert!(asks("mpiexec -mca io ^ompio -n 4 ./a", Some("ompio")));
     }
 
     #[test]

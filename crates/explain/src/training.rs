@@ -143,12 +143,17 @@ impl Training {
 
 /// Of the script that was started, if the job says one (`mpiexec -n 2 python train.py`); else of the program.
 fn name(found: &Explanation) -> &str {
-    let words = found.job.split_whitespace().filter(|word| !word.starts_with('-'));
-    let mut scripts = words.filter_map(|word| word.rsplit('/').next()?.strip_suffix(".py"));
-    let script = scripts.find(|name| !name.is_empty());
-    script
+    script(&found.job)
         .or_else(|| found.processes.first().map(|process| process.program_name.as_str()))
         .unwrap_or_default()
+}
+
+fn script(job: &str) -> Option<&str> {
+    // Words are quoted that have blanks, as what a shell is given to do.
+    let words = job.split_whitespace().map(|word| word.trim_matches('\''));
+    let words = words.filter(|word| !word.starts_with('-'));
+    let mut scripts = words.filter_map(|word| word.rsplit('/').next()?.strip_suffix(".py"));
+    scripts.find(|name| !name.is_empty())
 }
 
 /// Rounded to the nearest.
@@ -233,5 +238,21 @@ impl fmt::Display for Training {
             writeln!(f, "  checkpoint_after_epoch: 1\n  epochs_between_checkpoints: {between}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_are_found_in_commands() {
+        for (job, expected) in [
+            ("mpiexec -n 2 python /home/ada/resnet.py --epochs 2", Some("resnet")),
+            ("sh -c 'ulimit -n 64; exec python train.py'", Some("train")),
+            ("python -m train", None),
+        ] {
+            assert_eq!(script(job), expected, "{job}");
+        }
     }
 }

@@ -35,6 +35,12 @@ impl Machine {
         pio_cli::machine_of_folder(&folder).map(Machine::of).map_err(error)
     }
 
+    /// The I/O servers that a file describes, as they were calibrated.
+    #[staticmethod]
+    fn of_store(description: PathBuf) -> PyResult<Machine> {
+        pio_cli::machine_of_store(&description).map(Machine::of).map_err(error)
+    }
+
     /// The place where the files of a trace are, as it was calibrated.
     #[staticmethod]
     fn of_trace(trace: &Trace) -> PyResult<Machine> {

@@ -40,6 +40,7 @@ mod survey;
 mod times;
 mod unseen;
 mod whole_file;
+mod words;
 
 pub use collect::{Settings, Summary, collect, collect_with};
 pub use error::Error;
@@ -54,6 +55,7 @@ pub use run::{Options, Outcome, run, run_to_end, run_told};
 pub use shim::{MPI_SHIM, compile_shim, is_shim_of};
 pub use signals::{PassingFile, PassingFolder, hold_back_the_end, outlive_file_size_limit, was_told_to_end};
 pub use whole_file::WholeFile;
+pub use words::{quoted, typed};
 
 /// The preload library that records POSIX calls and streams: a shared object for this machine, to be written to a file.
 pub const POSIX_LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libpio_posix.so"));

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,6 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pio_trace::names;
 use tempfile::TempDir;
 
 use crate::POSIX_LIBRARY;
@@ -29,6 +27,7 @@ use crate::python;
 use crate::signals::Forwarding;
 use crate::unseen;
 use crate::whole_file::{WholeFile, named_by};
+use crate::words;
 
 /// How often a running job is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -118,8 +117,7 @@ pub fn run_told<Told>(options: &Options, collecting: impl FnOnce() -> Told) -> R
             return Err(error);
         }
     };
-    let job =
-        options.command.iter().map(|word| names::of_bytes(word.as_bytes())).collect::<Vec<_>>().join(" ");
+    let job = words::typed(&options.command);
     let told = collecting();
     let summary =
         collect_from(&folders, &options.output, &job, &options.settings).map_err(|error| Error::Collect {

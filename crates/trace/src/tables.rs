@@ -117,7 +117,7 @@ impl Tables {
     /// Name of the note that names the MPI library.
     pub const MPI_LIBRARY: &str = "mpi library";
 
-    /// Name of the note that names the strategy by which its MPI-IO was carried out; none if the MPI library did it by itself.
+    /// Name of the note that names the strategy by which its MPI-IO was carried out; none if nobody told the MPI library how.
     pub const STRATEGY: &str = "strategy";
     /// Name of the note that says with which hints, as `key=value` words.
     pub const HINTS: &str = "hints";

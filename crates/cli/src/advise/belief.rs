@@ -82,17 +82,21 @@ impl Belief {
         self.means[setting].exp()
     }
 
-    /// Which of those that may be run to run next: of the best that has run and the one that is expected to save most beside it,
-    /// that which less is known of. None if no run is worth it.
-    pub(super) fn next(&self, may_run: impl Fn(usize) -> bool) -> Option<usize> {
-        let all = || (0..self.settings.len()).filter(|setting| may_run(*setting));
-        let best = all().filter(|setting| self.settings[*setting].has_run);
+    /// Which of those that may be run to run next: of the best of those that can be kept and have run, and the one that is expected to
+    /// save most beside it, that which less is known of. None if no run is worth it.
+    pub(super) fn next(
+        &self,
+        can_be_kept: impl Fn(usize) -> bool,
+        may_run: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let all = || 0..self.settings.len();
+        let best = all().filter(|setting| self.settings[*setting].has_run && can_be_kept(*setting));
         let best = best.min_by(|one, other| self.means[*one].total_cmp(&self.means[*other]))?;
-        let others =
-            all().filter(|setting| *setting != best).map(|setting| (setting, self.saves(setting, best)));
+        let others = all().filter(|setting| *setting != best && may_run(*setting));
+        let others = others.map(|setting| (setting, self.saves(setting, best)));
         let (other, saves) = others.max_by(|one, other| one.1.total_cmp(&other.1))?;
-        let less_known =
-            if self.covariances[best][best] > self.covariances[other][other] { best } else { other };
+        let is_less_known = self.covariances[best][best] > self.covariances[other][other];
+        let less_known = if is_less_known && may_run(best) { best } else { other };
         (saves > WORTH_A_RUN).then_some(less_known)
     }
 
@@ -174,22 +178,24 @@ mod tests {
             (Strategy::Romio, [(Strategy::Sieving, 1.0), (Strategy::List, 1.1), (Strategy::TwoPhase, 9.0)]);
         let mut belief = belief(&[&[(as_it_is, 3.0)], &others[..]].concat());
         belief.learn(0, 3.0);
-        assert_eq!(belief.next(|_| true), Some(1));
+        assert_eq!(belief.next(|_| true, |_| true), Some(1));
         assert!(belief.is_surely_less(1, 0) && !belief.is_surely_less(2, 1) && !belief.is_surely_less(0, 1));
         assert_eq!(
-            belief.next(|setting| setting != 1),
+            belief.next(|_| true, |setting| setting != 1),
             Some(2),
             "what failed, or takes too long, is left out"
         );
+        // What has run once is compared with, though it cannot run again.
+        assert_eq!(belief.next(|_| true, |setting| setting != 0), Some(1));
         // As predicted: the next may still be better, then the first once more. What takes nine times as long is not run.
         belief.learn(1, 1.0);
-        assert_eq!(belief.next(|_| true), Some(2));
+        assert_eq!(belief.next(|_| true, |_| true), Some(2));
         belief.learn(2, 1.02);
-        assert!(matches!(belief.next(|_| true), Some(1 | 2)));
+        assert!(matches!(belief.next(|_| true, |_| true), Some(1 | 2)));
         belief.learn(1, 1.0);
         belief.learn(2, 1.3);
         (0..4).for_each(|_| belief.learn(1, 1.0));
-        assert_eq!(belief.next(|_| true), None);
+        assert_eq!(belief.next(|_| true, |_| true), None);
         // What all strategies were predicted too fast says that the program as it is may be best.
         assert!(belief.saves(0, 1) < 0.001);
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use pio_machine::IoNodePlacement;
 use pio_plan::{Hints, Strategy};
+use pio_record::quoted;
 use pio_report::units::{bytes, time_s};
 use pio_trace::{Stripes, Tables};
 
@@ -14,7 +15,6 @@ use super::Advice;
 use super::beyond_hints::{Elsewise, Servers};
 use super::outcome::saved;
 use super::search::Found;
-use super::trials::quoted;
 use crate::output::note;
 use crate::own_way;
 use crate::whole_file::{self, WholeFile};

@@ -28,12 +28,13 @@ impl Row {
     }
 
     pub(super) fn of_trial(trial: &Trial, own: &Strategy) -> Row {
+        let measured_s = trial.median_s();
         let runs = match &trial.problem {
+            Some(problem) if measured_s.is_some() => format!("{}, then {problem}", trial.runs.len()),
             Some(problem) => problem.clone(),
             None if trial.runs.is_empty() => NOTHING.to_owned(),
             None => trial.runs.len().to_string(),
         };
-        let measured_s = trial.median_s();
         Row { measured_s, runs, ..Row::predicted(trial.advice.clone(), trial.predicted.clone(), own) }
     }
 }

@@ -1,11 +1,11 @@
 //! Runs in turn: of the program as it is, and under the settings that are tried.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use pio_record::quoted;
 use pio_report::units::time_s;
 use pio_scratch::Scratch;
 use tempfile::TempDir;
@@ -44,9 +44,15 @@ impl Trial {
         Trial { advice, predicted, runs, recorded, problem: None, longest: Duration::ZERO }
     }
 
-    /// Median I/O time of the runs; none without a run, or with a problem.
+    /// Whether it may be how the program is run from now on. The program as it is, is in any case: its user runs it so, and its
+    /// good runs tell what a setting saves, though one fails.
+    fn can_be_kept(&self) -> bool {
+        self.problem.is_none() || self.advice.is_none()
+    }
+
+    /// Median I/O time of the runs that went well; none without such a run, or if it cannot be kept.
     pub(super) fn median_s(&self) -> Option<f64> {
-        let is_known = !self.runs.is_empty() && self.problem.is_none();
+        let is_known = !self.runs.is_empty() && self.can_be_kept();
         is_known.then(|| median(self.runs.clone()))
     }
 }
@@ -172,7 +178,8 @@ impl Runner<'_> {
             let takes = |trial: &Trial| if trial.runs.is_empty() { longest } else { trial.longest };
             // One setting is tried in any case.
             let has_time = |trial: &Trial| number == 0 || takes(trial) <= left;
-            let next = belief.next(|index| trials[index].problem.is_none() && has_time(&trials[index]));
+            let may_run = |index: usize| trials[index].problem.is_none() && has_time(&trials[index]);
+            let next = belief.next(|index| trials[index].can_be_kept(), may_run);
             let Some(index) = next else { break };
             self.run(&mut trials[index])?;
             if let Some(took_s) = trials[index].runs.last().filter(|_| trials[index].problem.is_none()) {
@@ -287,7 +294,7 @@ impl Runner<'_> {
 
     /// The program's command.
     pub(super) fn command(&self) -> String {
-        self.job.command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        pio_record::typed(&self.job.command)
     }
 
     /// The command that does the same, but for the place of its trace, which is temporary.
@@ -310,16 +317,6 @@ impl Runner<'_> {
         words.extend(["--".to_owned(), self.command()]);
         words.join(" ")
     }
-}
-
-/// A word as a shell reads it back.
-pub(super) fn quoted(word: &OsStr) -> String {
-    let word = word.to_string_lossy();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:,+@%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.into_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn recorded(trace: &Path) -> Result<Run> {
@@ -351,13 +348,23 @@ pub(super) fn problems(trials: &[Trial]) -> Option<String> {
     (!problems.is_empty()).then(|| problems.join("; "))
 }
 
+/// Where the program as it is failed when it was run once more: says so, as a sentence, for whoever reads what was measured.
+pub(super) fn failed_again(as_it_is: &Trial) -> Option<String> {
+    let problem = as_it_is.problem.as_ref()?;
+    let ended = problem.trim_start_matches("failed: ");
+    Some(format!(
+        "The program as it is failed when it was run again ({ended}): its times are of the runs before."
+    ))
+}
+
 /// What was measured, as a sentence.
 pub(super) fn comment(kept: &Trial, as_it_is: &Trial) -> String {
     let told = |trial: &Trial| {
         let median = trial.median_s().map_or("no time".to_owned(), time_s);
         format!("{median} of I/O (median of {})", trial.runs.len())
     };
-    format!("{}, as it is {}.", told(kept), told(as_it_is))
+    let failed = failed_again(as_it_is).map_or_else(String::new, |sentence| format!(" {sentence}"));
+    format!("{}, as it is {}.{failed}", told(kept), told(as_it_is))
 }
 
 #[cfg(test)]
@@ -396,10 +403,16 @@ mod tests {
         assert_eq!(trial(None, &[4.0, 1.0]).median_s(), Some(2.5));
     }
 
+    /// What was measured of it, and of all settings, was thrown away.
     #[test]
-    fn commands_can_be_typed_again() {
-        assert_eq!(quoted("--mesh=64x64".as_ref()), "--mesh=64x64");
-        assert_eq!(quoted("it's".as_ref()), "'it'\\''s'");
-        assert_eq!(quoted("".as_ref()), "''");
+    fn a_program_that_fails_when_run_again_was_measured_before() {
+        let as_it_is = Trial { problem: Some("failed: exit status: 7".to_owned()), ..trial(None, &[2.0]) };
+        let trials = [as_it_is, trial(Some(Strategy::List), &[1.0])];
+        let mut belief = Belief::new(trials.iter().map(|trial| (None, trial.predicted.clone())));
+        trials.iter().enumerate().for_each(|(index, trial)| belief.learn(index, trial.runs[0]));
+        let (kept, ..) = best(&trials, &belief).expect("it saves half");
+        let told = comment(kept, &trials[0]);
+        assert!(told.starts_with("1 s of I/O (median of 1), as it is 2 s of I/O (median of 1). "), "{told}");
+        assert!(told.contains("as it is failed when it was run again (exit status: 7)"), "{told}");
     }
 }

@@ -60,7 +60,12 @@ pub(super) fn run(store: &Store, arguments: &Arguments) -> Result<()> {
                 strip.is_none() && servers.is_none(),
                 "--strip and --servers are for copies in the store"
             );
-            out_of(store, from, Path::new(target))
+            let folder = Path::new(target);
+            ensure!(
+                !target.ends_with('/') || folder.is_dir(),
+                "{target}: no such folder (expected one that is there, or a file without / at its end)"
+            );
+            out_of(store, from, folder)
         }
         (None, Some(to)) => into(store, &mut Outside::open(Path::new(source))?, &named(to, source), striping),
         (Some(from), Some(to)) => into(store, &mut Inside::open(store, from)?, &named(to, from), striping),

@@ -1,6 +1,7 @@
 //! Comparisons that scripts rely on: `diff --fail-if`, and `compare` with a kept baseline.
 
 use std::fs;
+use std::process::Command;
 
 use crate::support::{Place, Transcript};
 
@@ -107,4 +108,32 @@ fn baselines_that_are_none() {
     let without = place.pioscope(["compare", "-n", "5", "--fail-if", "calls > 3 %", "--", "true"]);
     without.fails_with("'calls > 3 %' is relative to a baseline (expected --baseline FILE");
     assert_eq!(without.code, Some(2));
+}
+
+/// What a program did until it was told to end is no run of it, though it ends well: it was counted, and kept.
+#[test]
+fn an_interrupted_run_is_not_kept() {
+    let place = Place::new();
+    let script = "trap 'exit 0' TERM; echo data > out.bin; kill -TERM $PPID; while :; do sleep 0.1; done";
+    let words = ["compare", "-n", "5", "--baseline", "io.json", "--save", "--", "sh", "-c", script];
+    let done = place.pioscope(words);
+    done.fails_with("interrupted: nothing was compared, and nothing kept");
+    assert!(!place.join("io.json").exists());
+}
+
+/// Traces of the runs were to be beside the baseline, wherever that was.
+#[test]
+fn a_baseline_may_be_where_nobody_can_write() {
+    let place = Place::new();
+    let words = ["compare", "-n", "5", "--baseline", "io.json"];
+    let program = "dd if=/dev/zero of=out.bin bs=100 count=9 status=none";
+    let command: Vec<&str> = program.split(' ').collect();
+    place.pioscope([&words[..], &["--save", "--"], &command].concat()).succeeds();
+    // In /proc, not even root makes folders.
+    let compare =
+        r#"cat io.json | "$0" compare -n 5 --baseline /proc/self/fd/0 --fail-if 'calls > 105 %' --"#;
+    let mut piped = Command::new("sh");
+    piped.args(["-c", &format!("{compare} {program}"), env!("CARGO_BIN_EXE_pioscope")]);
+    let compared = place.run(&mut piped).succeeds();
+    assert!(compared.out.starts_with("5 runs beside 5 of the baseline\n"), "{}", compared.out);
 }

@@ -180,12 +180,15 @@ fn runs_that_do_not_fit_are_refused() {
         "which is not on this host (expected a run of this host, or a machine with --machine)",
     );
     fs::write(place.join("in.bin"), vec![7; 1 << 20]).unwrap();
-    let copy = |trace: &str, block: &str| {
+    // In folders of their own, which are one place.
+    let copy = |folder: &str, block: &str| {
+        fs::create_dir(place.join(folder)).unwrap();
+        let (trace, out) = (format!("{folder}.pio"), format!("of={folder}/out.bin"));
         let block = format!("bs={block}");
-        place.pioscope(["record", "-o", trace, "--", "dd", "if=in.bin", "of=out.bin", &block]).succeeds();
+        place.pioscope(["record", "-o", &trace, "--", "dd", "if=in.bin", &out, &block]).succeeds();
     };
-    copy("one.pio", "4k");
-    copy("other.pio", "64k");
+    copy("one", "4k");
+    copy("other", "64k");
     let recorded = ["one.pio".to_owned(), "other.pio".to_owned()];
     refused(&[], &recorded, "run `pioscope machines calibrate --folder ");
     let file = calibrated(&place);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use pio_mpi::{Commands, Family};
-use pio_trace::{Flags, Layer, Op, Target, Trace};
+use pio_trace::{Flags, Layer, Op, Tables, Target, Trace};
 
 use crate::support::{Place, mpiexec};
 use crate::twins::{CallOfRank, FILE_BLOCK, FILES, scene};
@@ -127,6 +127,25 @@ fn a_job_is_given_no_hints_of_another_library() {
             let mpicc = mpi.mpicc.display().to_string();
             let words = ["apply", "-s", other, "--hints", "cb_nodes=2", "--mpicc", &mpicc, "--", "true"];
             place.pioscope(words).fails_with(&format!("{other}: the program's MPI is "));
+        }
+    }
+}
+
+/// A run under hints for OMPIO was taken for one without any: no other note has them.
+#[test]
+fn a_trace_says_by_which_hints_the_library_ran() {
+    for (family, suffix, own) in [(Family::Mpich, ".mpich", "romio"), (Family::OpenMpi, ".openmpi", "ompio")]
+    {
+        for mpi in mpis(family, suffix) {
+            let place = scene(&mpi, FILES);
+            let mut apply = Command::new(env!("CARGO_BIN_EXE_pioscope"));
+            apply.args(["apply", "-s", own, "--hints", "cb_nodes=1", "--record", "run.pio", "--mpicc"]);
+            apply.arg(&mpi.mpicc).arg("--").args(mpiexec(&mpi, 2));
+            fs::create_dir(place.join("data")).unwrap();
+            place.run(apply.arg("./twins").arg(place.join("data/")).arg(FILE_BLOCK)).succeeds();
+            let trace = Trace::open(&place.join("run.pio")).unwrap();
+            let notes = [Tables::STRATEGY, Tables::HINTS].map(|name| trace.tables().note(name));
+            assert_eq!(notes, [Some(own), Some("cb_nodes=1")]);
         }
     }
 }

@@ -412,6 +412,10 @@ fn wrong_input_is_one_clear_line() {
     scene.store(&["cp", "f", "pioscope:../f"]).fails_with("../f");
     scene.store(&["cp", "f", "pioscope:f", "--servers", "4"]).fails_with("the store has 3 servers");
     scene.store(&["cp", "f", "pioscope:f"]).succeeds();
+    // All was copied before that failed.
+    scene
+        .store(&["cp", "pioscope:f", "nowhere/"])
+        .fails_with("nowhere/: no such folder (expected one that is");
     scene.store(&["cp", "pioscope:f", "nowhere/g"]).fails_with("nowhere/g: cannot create: No such file");
     scene.store(&["cp", "pioscope:f", "/dev/full"]).fails_with("/dev/full: cannot write: No space left");
     scene.store(&["cp", "pioscope:f", "g", "--strip", "1 KiB"]).fails_with("are for copies in the store");

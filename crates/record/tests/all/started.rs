@@ -409,3 +409,10 @@ fn waiting_follows_what_outlives_the_command() {
     assert!(Losses::of(&job.trace).running.is_empty());
     assert!(job.trace.tables().processes.iter().all(|process| process.end_ns.is_some()));
 }
+
+/// A word with blanks was taken apart by who typed it again.
+#[test]
+fn a_trace_names_its_command_as_it_would_be_typed() {
+    let job = record_in(folder(), command(&["sh", "-c", "echo 'it is' > /dev/null; true"]), |_| {});
+    assert_eq!(job.trace.tables().job, r"sh -c 'echo '\''it is'\'' > /dev/null; true'");
+}
