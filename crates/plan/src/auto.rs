@@ -10,7 +10,7 @@
 
 use crate::access::{Access, Direction, Group, IoError, Rank};
 use crate::cost::{self, Setting};
-use crate::descriptions::{Descriptions, Waits};
+use crate::descriptions::Descriptions;
 use crate::machine::{Action, Choice, Event, StateMachine};
 use crate::remembered::Recalled;
 use crate::site::Context;
@@ -96,11 +96,11 @@ impl Auto {
         let operation = descriptions.operation(self.direction);
         let Recalled { is_first, meets_next, .. } = self.context.remembered;
         // Ranks that meet right after it wait for each other, whatever they do.
-        let waits = if meets_next { Waits::default() } else { descriptions.waits(is_first) };
+        let waits_s = if meets_next { 0.0 } else { descriptions.waits_s(is_first) };
         let setting = Setting {
             described: true,
-            waits_s: waits.mean_s,
-            may_wait_s: waits.unknown_s,
+            is_first,
+            waits_s,
             meets_next,
             ..Setting::of(&self.context, self.direction, ranks)
         };

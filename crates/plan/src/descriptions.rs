@@ -44,15 +44,6 @@ pub(crate) fn are_told_to_all(hints: &Hints, ranks: u32) -> bool {
     }
 }
 
-/// How long ranks wait for each other, as far as they tell.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Waits {
-    /// Seconds, in the mean: as they did the last time, or, if this is the first, by how much earlier than the last they come.
-    pub(crate) mean_s: f64,
-    /// Seconds since the first of them met the others, if they have not waited for each other since: they do not wait longer.
-    pub(crate) unknown_s: f64,
-}
-
 /// Ranks, and which of their data bytes.
 pub(crate) type Clients = Vec<(Rank, Range<u64>)>;
 
@@ -155,17 +146,16 @@ impl Descriptions {
         bytes != all.end - all.start
     }
 
-    /// How long the ranks wait for each other.
-    pub(crate) fn waits(&self, is_first: bool) -> Waits {
+    /// Seconds that the ranks wait for each other, in the mean: as they did the last time, or, if this is the first, by how much
+    /// earlier than the last they come.
+    pub(crate) fn waits_s(&self, is_first: bool) -> f64 {
         let Told { sum_us, most_us, ranks } = match &self.way {
             Way::ToAll(way) => way.told(),
             Way::ToAggregators(way) => way.told(),
         };
-        let (mean_s, most_s) = (sum_us as f64 / f64::from(ranks) / 1e6, most_us as f64 / 1e6);
-        match is_first {
-            true => Waits { mean_s: (most_s - mean_s).max(0.0), unknown_s: most_s },
-            false => Waits { mean_s, unknown_s: 0.0 },
-        }
+        let mean_us = sum_us as f64 / f64::from(ranks);
+        let waits_us = if is_first { most_us as f64 - mean_us } else { mean_us };
+        waits_us.max(0.0) / 1e6
     }
 
     /// Tells aggregators what they do not know yet, when the ranks have decided to exchange data: of this rank's access, the

@@ -24,8 +24,10 @@ pub struct Remembered {
     each: [Kept; 2],
     /// Operations without a word since the ranks met.
     quiet: u32,
-    /// What the last operation was, if the ranks have not met since in another way.
-    last: Option<Direction>,
+    /// Operations since they set views or opened the file.
+    since: u32,
+    /// How many there were before they did so again, or closed it; 0 if they have not yet.
+    meets_after: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,8 +38,6 @@ struct Kept {
     /// For so many it held.
     held: u32,
     waited_us: Option<u64>,
-    /// Whether the ranks met right after the last one, to set views or close the file.
-    meets_next: bool,
 }
 
 /// What an operation is to know of those before it.
@@ -50,7 +50,7 @@ pub struct Recalled {
     /// Microseconds that this rank waited for the others when they last did; if they have not, those since the ranks met, divided by
     /// the operations since. Who is the last to come has most of these.
     pub told_us: u64,
-    /// Whether the ranks are likely to meet in the call after it. The same on all ranks.
+    /// Whether the ranks are likely to set views or close the file next: they did so after as many operations. The same on all ranks.
     pub meets_next: bool,
 }
 
@@ -64,15 +64,15 @@ impl Remembered {
     /// What the next operation is to know, so many microseconds after the ranks met: opened the file, set its views, or last
     /// described their accesses.
     pub fn recall(&mut self, direction: Direction, since_met_us: u64) -> Recalled {
-        self.goes_on();
-        self.last = Some(direction);
+        self.since = self.since.saturating_add(1);
         let kept = &mut self.each[direction as usize];
         let strategy = kept.strategy.filter(|_| kept.left > 0);
         kept.left = kept.left.saturating_sub(1);
         // What ranks drift apart in operations without a word is not what they would wait in each.
         let told_us = kept.waited_us.unwrap_or(since_met_us / (1 + u64::from(self.quiet)));
         self.quiet = self.quiet.saturating_add(strategy.is_some().into());
-        Recalled { strategy, is_first: kept.waited_us.is_none(), told_us, meets_next: kept.meets_next }
+        let meets_next = self.since == self.meets_after;
+        Recalled { strategy, is_first: kept.waited_us.is_none(), told_us, meets_next }
     }
 
     /// The ranks meet: they open a file with views of which this is known, or set such.
@@ -81,18 +81,21 @@ impl Remembered {
     }
 
     /// The ranks meet: they close the file, or set other views.
-    pub(crate) fn left(mut self) -> Remembered {
-        if let Some(last) = self.last.take() {
-            self.each[last as usize].meets_next = true;
-        }
-        self
+    pub(crate) fn left(self) -> Remembered {
+        let meets_after = if self.since > 0 { self.since } else { self.meets_after };
+        Remembered { since: 0, meets_after, ..self }
     }
 
     /// Ranks may exchange data in this operation: the next one begins with their descriptions, whatever it is. They say that a rank
     /// is through with this one, so that the others may use the buffers again that it has its data in.
     pub fn describe_next(&mut self) {
-        self.goes_on();
+        self.since = self.since.saturating_add(1);
         self.quiet_no_more();
+    }
+
+    /// The next operation begins with descriptions.
+    fn quiet_no_more(&mut self) {
+        self.each.iter_mut().for_each(|kept| kept.left = 0);
     }
 
     /// Takes note of what the ranks chose when they had described their accesses, and how long this one waited for that.
@@ -103,29 +106,17 @@ impl Remembered {
         // So it is with what it waited.
         let waited_us = Some(waited_us / (1 + u64::from(kept.held)));
         *kept = if chosen.sends_messages() {
-            Kept { waited_us, meets_next: kept.meets_next, ..Kept::default() }
+            Kept { waited_us, ..Kept::default() }
         } else {
             let first = choice.holds.clamp(FIRST, FIRST_THAT_HOLDS);
             let longest = choice.holds.clamp(LONGEST, LONGEST_THAT_HOLDS);
             let is_confirmed = kept.strategy == Some(chosen);
             let held = if is_confirmed { (kept.held * 4).clamp(first, longest) } else { first };
-            Kept { strategy: Some(chosen), left: held, held, waited_us, meets_next: kept.meets_next }
+            Kept { strategy: Some(chosen), left: held, held, waited_us }
         };
         if chosen.sends_messages() {
             self.quiet_no_more();
         }
-    }
-
-    /// Another operation follows on the last.
-    fn goes_on(&mut self) {
-        if let Some(last) = self.last.take() {
-            self.each[last as usize].meets_next = false;
-        }
-    }
-
-    /// The next operation, whatever it is, begins with descriptions.
-    fn quiet_no_more(&mut self) {
-        self.each.iter_mut().for_each(|kept| kept.left = 0);
     }
 }
 
@@ -208,27 +199,22 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_is_likely_to_be_followed_by_what_followed_the_last() {
-        let mut remembered = Remembered::default();
-        let meets_next = |remembered: &mut Remembered| {
-            let recalled = remembered.recall(Direction::Write, 0);
-            remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 0);
-            recalled.meets_next
+    fn ranks_are_likely_to_meet_after_as_many_operations_as_before() {
+        let met_next = |remembered: &mut Remembered, operations: usize| -> Vec<bool> {
+            let found = (0..operations).map(|_| remembered.recall(Direction::Write, 0).meets_next).collect();
+            *remembered = remembered.left().met();
+            found
         };
-        assert!(!meets_next(&mut remembered));
-        remembered = remembered.left().met();
-        assert!(meets_next(&mut remembered));
-        remembered = remembered.left().met();
-        // Views were set, but nothing else was done.
-        remembered = remembered.left().met();
-        assert!(meets_next(&mut remembered));
-        assert!(!meets_next(&mut remembered), "the last was followed by another");
-        remembered = remembered.left().met();
-        assert!(!remembered.recall(Direction::Read, 0).meets_next);
-        remembered.recall(Direction::Write, 0);
+        let mut remembered = Remembered::default();
+        assert_eq!(met_next(&mut remembered, 1), [false]);
+        // Views were set twice, with nothing between.
+        assert!(met_next(&mut remembered, 0).is_empty());
+        assert_eq!(met_next(&mut remembered, 3), [true, false, false]);
+        assert_eq!(met_next(&mut remembered, 3), [false, false, true]);
+        // Reads count, and those that nobody is told of.
+        remembered.recall(Direction::Read, 0);
         remembered.describe_next();
-        remembered = remembered.left().met();
-        assert!(!meets_next(&mut remembered), "one that is not told followed");
+        assert_eq!(met_next(&mut remembered, 1), [true]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub fn possible(operation: &Operation, setting: &Setting, terms: &Terms) -> Vec<
 
 /// Before ranks have waited for each other once, they exchange data only if they would be so many times as fast as each for itself:
 /// a rank on its own waits for nobody. When each was the last to come is known by when they met; not what else keeps it waiting,
-/// as others that want its processor. But that is not longer than since they met.
+/// as others that want its processor.
 const WORTH_AN_EXCHANGE: f64 = 2.0;
 
 /// Ranks that would wait for each other ask seldom whether they still would: so many times more would be lost meanwhile, if they would
@@ -31,10 +31,10 @@ const EQUAL: f64 = 1.1;
 /// far: [`WORTH_AN_EXCHANGE`]. The reason tells what it takes, what takes longest in it, and how much longer the others would take.
 pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice {
     let estimates = possible(operation, setting, terms);
-    let expected = |one: &Estimate| {
-        let seconds = one.seconds();
-        let unknown_s = (seconds * (WORTH_AN_EXCHANGE - 1.0)).min(setting.may_wait_s);
-        if one.strategy.sends_messages() { seconds + unknown_s + setting.waits_s } else { seconds }
+    let times = if setting.is_first { WORTH_AN_EXCHANGE } else { 1.0 };
+    let expected = |one: &Estimate| match one.strategy.sends_messages() {
+        true => one.seconds() * times + setting.waits_s,
+        false => one.seconds(),
     };
     let least = estimates.iter().map(expected).fold(f64::INFINITY, f64::min);
     let equal = estimates.iter().filter(|one| expected(one) <= least * EQUAL);

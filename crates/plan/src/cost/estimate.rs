@@ -223,15 +223,15 @@ impl Sum<'_> {
         }
     }
 
-    /// Ranks go one after the other: one is through after the first part of all the time, and another after the last. Meanwhile those
-    /// that are through compute, unless they meet next: half of the others in the mean, which share the processor of the one whose
-    /// turn it is.
+    /// Ranks go one after the other, and those that are through compute, unless they meet next: in the mean half of the others, on the
+    /// processor of the one whose turn it is, while one rank is through early and another late.
     fn through_one_by_one(&mut self) {
-        let busy = f64::from(self.operation.busy.max(1));
-        let mean = (busy + 1.0) / (2.0 * busy);
-        let compute = self.terms.are_of_node() && self.setting.servers == 0 && !self.setting.meets_next;
-        let crowd = if compute { self.crowd(self.operation.busy.into()) } else { 1.0 };
-        let longer = mean * (crowd + 1.0) / 2.0;
+        if self.setting.servers > 0 || self.setting.meets_next || !self.terms.are_of_node() {
+            return;
+        }
+        let (ranks, busy) = (self.operation.busy.into(), f64::from(self.operation.busy.max(1)));
+        let through = (busy + 1.0) / (2.0 * busy);
+        let longer = ((self.crowd(ranks) + 1.0) / 2.0 * through).max(1.0);
         self.parts.iter_mut().for_each(|(_, seconds)| *seconds *= longer);
     }
 
@@ -246,8 +246,7 @@ impl Sum<'_> {
             Some(servers) => self.lists_to(servers, in_turn),
             None => self.independent(),
         }
-        // Elsewhere requests of several would go side by side, and here no two are written at a time whoever has the lock.
-        if in_turn && self.terms.are_of_node() {
+        if in_turn {
             self.through_one_by_one();
         }
     }

@@ -41,11 +41,11 @@ pub struct Setting {
     pub teams: Option<Teams>,
     /// Whether every rank knows what all access together already: to choose, for example.
     pub described: bool,
+    /// Whether it is the first of its kind, so that nobody knows how long ranks wait for each other.
+    pub is_first: bool,
     /// Seconds that ranks which exchange data are to wait for those that come late, as far as that is known.
     pub waits_s: f64,
-    /// Seconds that they may wait longer, because nobody knows yet how they do: no more than since they met.
-    pub may_wait_s: f64,
-    /// Whether they are likely to meet in the call after it: who is through first waits there for the last.
+    /// Whether the ranks are likely to meet in the call after it: who is through first waits there for the last.
     pub meets_next: bool,
 }
 
@@ -73,8 +73,8 @@ impl Setting {
             described_to_all: are_told_to_all(hints, ranks),
             teams: context.leaders.as_ref().map(|leaders| leaders.teams(hints)),
             described: false,
+            is_first: true,
             waits_s: 0.0,
-            may_wait_s: f64::INFINITY,
             meets_next: false,
         }
     }

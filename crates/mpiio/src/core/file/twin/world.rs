@@ -224,6 +224,10 @@ impl Request {
 }
 
 unsafe extern "C" fn complete(token: *mut c_void, status: c_int, _: u64) {
+    // The part without data of a rank that could not begin.
+    if token.is_null() {
+        return;
+    }
     // SAFETY: the token is a request's, which is there until it is complete.
     unsafe { &*token.cast::<AtomicI32>() }.store(status, Ordering::Release);
 }
