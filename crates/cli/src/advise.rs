@@ -13,7 +13,8 @@ mod trials;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::num::NonZeroU32;
-use std::path::{Component, Path, PathBuf};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -158,11 +159,24 @@ fn from_elsewhere(command: Vec<OsString>) -> Vec<OsString> {
 /// The absolute form of a name of something that is there, if it leads out of the working folder. Links in it stay: under which
 /// name a program is started matters, as to the Python of a virtual environment.
 fn absolute(word: &OsStr) -> Option<OsString> {
-    let path = Path::new(word);
-    let up = path.components().take_while(|part| *part == Component::ParentDir);
-    let leads_out = path.starts_with("..") && path.exists();
-    let folder = leads_out.then(|| fs::canonicalize(up.clone().collect::<PathBuf>()))?.ok()?;
-    Some(path.components().skip(up.count()).fold(folder, |path, part| path.join(part)).into_os_string())
+    let mut rest = word.as_bytes();
+    while let Some(behind) =
+        rest.strip_prefix(b"..").filter(|behind| matches!(behind.first(), None | Some(b'/')))
+    {
+        let slashes = behind.iter().take_while(|byte| **byte == b'/').count();
+        rest = &behind[slashes..];
+    }
+    let (up, below) = word.as_bytes().split_at(word.len() - rest.len());
+    if up.is_empty() || !Path::new(word).exists() {
+        return None;
+    }
+    let mut found = fs::canonicalize(OsStr::from_bytes(up)).ok()?.into_os_string();
+    // As it was typed, to the last slash: some programs put names behind it.
+    if !below.is_empty() || up.ends_with(b"/") {
+        found.push("/");
+    }
+    found.push(OsStr::from_bytes(below));
+    Some(found)
 }
 
 /// The machine that was named. Where a program's files will be is not known before it runs: the working folder stands for it, or
@@ -513,7 +527,8 @@ mod tests {
         let place = tempfile::tempdir_in("..").unwrap();
         std::os::unix::fs::symlink("/bin/sh", place.path().join("python")).unwrap();
         let relative = Path::new("..").join(place.path().file_name().unwrap()).join("python");
-        let expected = fs::canonicalize(place.path()).unwrap().join("python");
-        assert_eq!(from_elsewhere(vec![relative.into()]), [expected.into_os_string()]);
+        let place = fs::canonicalize(place.path()).unwrap();
+        let found = from_elsewhere(vec![relative.clone().into(), relative.with_file_name("").into()]);
+        assert_eq!(found, [place.join("python").into_os_string(), place.join("").into_os_string()]);
     }
 }

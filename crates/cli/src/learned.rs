@@ -151,11 +151,11 @@ impl Run {
     }
 }
 
-/// What histories call a program.
+/// What histories call a program: without quotes, which some traces have around words of the command and others not.
 pub(crate) fn program(tables: &Tables) -> String {
     /// The words of some launchers are pages long; these tell programs apart.
     const CHARACTERS: usize = 300;
-    tables.job.chars().take(CHARACTERS).collect()
+    tables.job.chars().filter(|character| *character != '\'').take(CHARACTERS).collect()
 }
 
 /// Events of a trace that is predicted after its run: more would keep the user waiting.

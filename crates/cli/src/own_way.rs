@@ -146,8 +146,12 @@ pub(crate) fn ensure_is(strategy: Strategy, library: Option<&Library>, command: 
 /// Whether Open MPI is told to use ROMIO in place of OMPIO: on the command line, or if that does not say, by the variable of the
 /// environment with this value.
 fn asks_for_romio(command: &[OsString], variable: Option<&OsStr>) -> bool {
-    // -gmca: of all programs of a command line.
-    let is_parameter = |word: &OsString| matches!(word.to_str(), Some("--mca" | "-mca" | "--gmca" | "-gmca"));
+    // gmca: of all programs of a command line; omca, gomca: so PRRTE calls those of Open MPI.
+    let is_parameter = |word: &OsString| {
+        let word = word.to_str().unwrap_or_default();
+        let name = word.strip_prefix("--").or_else(|| word.strip_prefix('-'));
+        matches!(name, Some("mca" | "gmca" | "omca" | "gomca"))
+    };
     let by_word = command.windows(3).find(|words| is_parameter(&words[0]) && words[1] == "io");
     by_word.map(|words| words[2].as_os_str()).or(variable).is_some_and(is_romio)
 }
@@ -171,6 +175,7 @@ mod tests {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
         let asks =
             |command: &str, variable: Option<&str>| asks_for_romio(&words(command), variable.map(OsStr::new));
+        assert!(asks("mpiexec --omca io romio341 -n 4 ./a", None));
         for (parameter, expected) in [
             ("romio321", true),
             ("ompio", false),

@@ -273,6 +273,8 @@ struct Instance {
     call: Call,
     /// In order of arrival; in order of their end once all have come.
     members: Vec<Member>,
+    /// Until all have come: where each is among them.
+    places: HashMap<ProcessId, u32>,
     /// Start of the last to come.
     last_ns: u64,
     /// Once all have come: the time since then with any rank at the files, known up to `covered_ns`.
@@ -290,6 +292,7 @@ impl Instance {
         Instance {
             call,
             members: Vec::new(),
+            places: HashMap::new(),
             last_ns: 0,
             any_ns: 0,
             covered_ns: 0,
@@ -315,6 +318,7 @@ impl Instance {
         }
         self.any_ns = self.covered_ns - self.last_ns;
         self.complete = true;
+        self.places = HashMap::new();
         self.members.sort_by_key(|member| member.end_ns);
     }
 
@@ -613,12 +617,14 @@ impl Collectives {
             group.pending.push_back(Instance::new(call));
         }
         let instance = &mut group.pending[index];
-        if instance.call != call || instance.members.iter().any(|other| other.process == member.process) {
+        let has_come = instance.places.contains_key(&member.process);
+        if instance.call != call || instance.complete || has_come {
             group.broken = Some(NotKnown::Unmatched);
             self.unknown.add(NotKnown::Unmatched, &member);
             settle(sums, settled, member.not_known());
             return;
         }
+        instance.places.insert(member.process, instance.members.len() as u32);
         instance.members.push(member);
         if instance.members.len() == group.ranks {
             self.instances += 1;
@@ -685,8 +691,8 @@ impl Collectives {
                     for one in &self.settled[known..] {
                         self.sums[one.op as usize].merge(&one.split);
                     }
-                } else if let Some(member) =
-                    instance.members.iter_mut().find(|member| member.process == event.process)
+                } else if let Some(place) = instance.places.get(&event.process)
+                    && let Some(member) = instance.members.get_mut(*place as usize)
                 {
                     member.at_files(start_ns, end_ns);
                 }

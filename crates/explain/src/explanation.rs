@@ -301,7 +301,7 @@ pub struct Imbalance {
     pub io_time: Option<f64>,
 }
 
-/// Time spent in I/O calls, nested and simultaneous ones of a process counted once.
+/// Time spent in I/O calls, nested and simultaneous ones of a process counted once. If some processes have a rank, of those alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoTime {
     /// Sum over the processes, nanoseconds: a hundred thousand of them have more than 64 bits of it after two days.

@@ -77,8 +77,10 @@ pub(crate) struct Totals<'a> {
     moved_on_mpi_files: Moved,
     /// Calls of the program, by layer, of those above the file system.
     moved_by_layer: [Moved; Layer::ALL.len()],
-    /// Calls of any process.
+    /// Calls of any process by which the job is measured.
     any: Covered,
+    /// Whether some process has a rank: then the job is measured by those that do.
+    has_ranks: bool,
 }
 
 /// Reads and writes of a kind.
@@ -230,6 +232,7 @@ impl<'a> Totals<'a> {
             moved_on_mpi_files: Moved::default(),
             moved_by_layer: Default::default(),
             any: Covered::default(),
+            has_ranks: tables.processes.iter().any(|process| process.rank.is_some()),
         }
     }
 
@@ -259,7 +262,10 @@ impl<'a> Totals<'a> {
         if event.layer() != Layer::Message {
             let (program, file_system) = (!event.is_physical(), event.layer().is_at_files());
             self.add_data(event, program, file_system);
-            self.any.add(event.start_ns, event.end_ns());
+            let process = self.tables.processes.get(event.process.index());
+            if !self.has_ranks || process.is_some_and(|process| process.rank.is_some()) {
+                self.any.add(event.start_ns, event.end_ns());
+            }
             self.add_to_file(event, program, file_system);
         }
         let begun = self.begun.get_mut(event.process.index());

@@ -624,6 +624,22 @@ fn the_time_of_calls_that_moved_nothing_is_in_no_bandwidth() {
 }
 
 #[test]
+fn who_has_no_rank_is_not_counted_among_those_that_do() {
+    let tables = Tables {
+        processes: vec![process(Some(0), Some(100)), process(Some(1), Some(100)), process(None, Some(100))],
+        files: vec![File { path: "/a".into() }],
+        handles: (0..3).map(|process| handle(0, process, 1)).collect(),
+        ..Tables::default()
+    };
+    // A helper beside the job is at files all the time.
+    let reads = [(0, 0, 10), (1, 0, 10), (2, 0, 100)]
+        .map(|(process, start, took)| at(event(Call::Read, process, Some(process), start, took), 0, 100));
+    let io_time = Explanation::of(&tables, reads).io_time;
+    assert_eq!((io_time.any_ns, io_time.process_ns), (10, 20));
+    assert_eq!(io_time.concurrency(), Some(2.0));
+}
+
+#[test]
 fn the_time_of_all_processes_may_have_more_than_64_bits() {
     let long = u64::MAX / 2;
     let tables = Tables {
