@@ -172,7 +172,7 @@ impl Compared {
         most
     }
 
-    /// The ranks one by one; but where half or more of a host's stand apart to the same side, the host.
+    /// The ranks one by one; but where half or more of a host's stand apart to the same side for a while, the host.
     fn by_host(&self, runs: &[Run], processes: &[ProcessStatistics]) -> Vec<Apart> {
         let mut of_host: BTreeMap<&str, usize> = BTreeMap::new();
         for process in processes {
@@ -183,12 +183,15 @@ impl Compared {
             together.entry((&processes[run.rank].host, run.is_more)).or_default().push(run);
         }
         let mut apart = Vec::new();
-        for ((host, _), runs) in together {
+        for ((host, _), mut runs) in together {
             let of_host = of_host.get(host).copied().unwrap_or(0);
-            if runs.len() > 1 && runs.len() * 2 >= of_host && of_host < processes.len() {
-                apart.push(self.entry(&runs, of_host));
-            } else {
-                apart.extend(runs.into_iter().map(|run| self.entry(&[run], of_host)));
+            runs.sort_by_key(|run| run.first);
+            for runs in at_one_time(&runs) {
+                if runs.len() > 1 && runs.len() * 2 >= of_host && of_host < processes.len() {
+                    apart.push(self.entry(runs, of_host));
+                } else {
+                    apart.extend(runs.iter().map(|run| self.entry(&[*run], of_host)));
+                }
             }
         }
         apart
@@ -208,6 +211,16 @@ impl Compared {
             median: mean(&self.medians[first..end]),
         }
     }
+}
+
+/// Runs in the order of their beginnings, in parts that do not overlap in time.
+fn at_one_time<'a, 'b>(runs: &'b [&'a Run]) -> Vec<&'b [&'a Run]> {
+    let mut end = 0;
+    let overlap = move |before: &&Run, next: &&Run| {
+        end = before.end.max(end);
+        next.first < end
+    };
+    runs.chunk_by(overlap).collect()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -240,6 +253,20 @@ mod tests {
             ..Event::new(Call::Stat, ProcessId(rank), step * STEP_NS)
         };
         Explanation::of(&tables, (0..100).flat_map(|step| (0..ranks).map(move |rank| call(step, rank))))
+    }
+
+    #[test]
+    fn ranks_of_a_host_that_are_slow_at_other_times_are_named_one_by_one() {
+        // 20 to 24 are half of their host at one time, 26 to 28 are not at another.
+        let found = found(80, |rank, step| match rank {
+            20..=24 if step < 20 => 0.9,
+            26..=28 if step >= 80 => 0.9,
+            _ => 0.5,
+        });
+        let late = |from_ns| from_ns > 50 * STEP_NS;
+        let apart = found.apart.iter().map(|apart| (apart.processes.len(), late(apart.from_ns)));
+        assert_eq!(apart.collect::<Vec<_>>(), [(5, false), (1, true), (1, true), (1, true)]);
+        assert!(found.apart[0].until_ns < 25 * STEP_NS);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a trace says of itself, for people: where its notes name handles, the files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pio_trace::{GivenHints, Tables};
 
@@ -10,18 +10,18 @@ const NAMED: usize = 3;
 /// The notes, in order; behind them the hints that the program gave, with the files for which it gave them.
 pub(crate) fn of(tables: &Tables) -> Vec<(String, String)> {
     let others = tables.notes.iter().filter(|(name, _)| name != GivenHints::NOTE).cloned();
-    let mut files: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut files: BTreeMap<String, (BTreeSet<&str>, Vec<&str>)> = BTreeMap::new();
     for given in GivenHints::of(tables) {
         let Some(file) = tables.file_of(given.handle) else { continue };
-        let known = files.entry(given.words()).or_default();
-        if !known.contains(&file.path.as_str()) {
-            known.push(&file.path);
+        let (known, in_order) = files.entry(given.words()).or_default();
+        if known.insert(&file.path) && in_order.len() < NAMED {
+            in_order.push(&file.path);
         }
     }
-    let hints = files.into_iter().map(|(words, files)| {
-        let files = match &files[..] {
-            few if few.len() <= NAMED => few.join(", "),
-            many => format!("{} files", many.len()),
+    let hints = files.into_iter().map(|(words, (known, in_order))| {
+        let files = match known.len() {
+            0..=NAMED => in_order.join(", "),
+            many => format!("{many} files"),
         };
         (format!("{} for {files}", GivenHints::NOTE), words)
     });

@@ -288,7 +288,7 @@ pub(crate) fn workload(found: &Explanation) -> Table {
             units::significant(rates.reads_per_s),
             units::significant(rates.writes_per_s),
             // Without a request there is no mean: 0 over 0.
-            units::bytes((read.bytes + write.bytes) as f64 / (read.count + write.count) as f64),
+            units::bytes((read.bytes as f64 + write.bytes as f64) / (read.count as f64 + write.count as f64)),
             units::if_known(rates.read_write_ratio, units::significant),
         ])
     };
