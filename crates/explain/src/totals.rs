@@ -538,7 +538,7 @@ impl<'a> Totals<'a> {
     /// Indices of the processes by which the job is measured, in order of rank.
     fn measured(&self) -> Vec<usize> {
         let order = ordered(&self.tables.processes);
-        if order.first().is_some_and(|&index| self.tables.processes[index].rank.is_some()) {
+        if self.has_ranks {
             order.into_iter().filter(|&index| self.tables.processes[index].rank.is_some()).collect()
         } else {
             order.into_iter().filter(|&index| self.processes[index].events > 0).collect()

@@ -130,7 +130,7 @@ fn reads_without_a_word(group: Group, direction: Direction, context: &Context) -
         processors < group.ranks && group.ranks <= processors.saturating_mul(MOST_RANKS_OF_A_PROCESSOR);
     let terms = &context.terms;
     let is_fast = terms.read_bytes_per_s * terms.turn_s >= BYTES_OF_A_TURN;
-    let in_memory = context.servers == 0 && terms.are_of_node() && is_fast;
+    let in_memory = terms.are_of_node(context.servers) && is_fast;
     direction == Direction::Read && in_memory && context.shared_memory && is_crowded
 }
 

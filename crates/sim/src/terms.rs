@@ -195,13 +195,12 @@ mod tests {
 
     #[test]
     fn what_the_processors_caches_do_is_told() {
-        let machine = Machine::built_in("lustre").unwrap();
+        let mut machine = Machine::built_in("lustre").unwrap();
         assert_eq!(terms(&machine).cached_bytes, 0.0);
         let (size, read, write) =
             (13 << 20, Bandwidth::from_bytes_per_second(15), Bandwidth::from_bytes_per_second(16));
         let [read_miss, write_miss] = [300, 500].map(|time| Duration::from_picoseconds(time * 1000));
         let cache = pio_machine::ProcessorCache { size, read, write, read_miss, write_miss };
-        let mut machine = machine;
         machine.calls.processor_cache = Some(cache);
         let found = terms(&machine);
         assert_eq!((found.read_miss_s, found.write_miss_s), (300e-9, 500e-9));

@@ -156,24 +156,29 @@ static void strided(void) {
   MPI_Type_free(&vector);
 }
 
+/* Ranks append a letter each, in order, to a file that has so many bytes. */
+static void append_letters(const char *name, int length, char first) {
+  MPI_File file = opened(name, MPI_MODE_WRONLY | MPI_MODE_APPEND);
+  MPI_Offset place = -1;
+  char letter = (char)(first + rank);
+  OK(MPI_File_get_position(file, &place));
+  CHECK(place == length);
+  OK(MPI_File_get_position_shared(file, &place));
+  CHECK(place == length);
+  MPI_Barrier(MPI_COMM_WORLD);
+  OK(MPI_File_write_ordered(file, &letter, 1, MPI_CHAR, MPI_STATUS_IGNORE));
+  OK(MPI_File_close(&file));
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void appended(void) {
   const char *name = fresh("appended");
   MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_WRONLY);
-  MPI_Offset place = -1;
   char text[3] = "ab";
   OK(MPI_File_write_ordered(file, text, 2, MPI_CHAR, MPI_STATUS_IGNORE));
   OK(MPI_File_close(&file));
   MPI_Barrier(MPI_COMM_WORLD);
-  file = opened(name, MPI_MODE_WRONLY | MPI_MODE_APPEND);
-  OK(MPI_File_get_position(file, &place));
-  CHECK(place == 2 * ranks);
-  OK(MPI_File_get_position_shared(file, &place));
-  CHECK(place == 2 * ranks);
-  MPI_Barrier(MPI_COMM_WORLD);
-  text[0] = (char)('c' + rank);
-  OK(MPI_File_write_ordered(file, text, 1, MPI_CHAR, MPI_STATUS_IGNORE));
-  OK(MPI_File_close(&file));
-  MPI_Barrier(MPI_COMM_WORLD);
+  append_letters(name, 2 * ranks, 'c');
   file = opened(name, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE);
   OK(MPI_File_read_at_all(file, 2 * ranks + rank, text, 1, MPI_CHAR, MPI_STATUS_IGNORE));
   CHECK(text[0] == 'c' + rank);
@@ -186,7 +191,6 @@ static void appended_to_what_the_last_left(const char *left) {
   const char *name = fresh("late");
   const int length = (int)strlen(left);
   MPI_File file = opened(name, MPI_MODE_CREATE | MPI_MODE_WRONLY), own;
-  MPI_Offset place = -1;
   char text[64] = "0123456789", *all = calloc((size_t)(length + ranks + 1), 1);
   MPI_Status status;
   if (rank == 0) OK(MPI_File_write_at(file, 0, text, 10, MPI_CHAR, MPI_STATUS_IGNORE));
@@ -198,16 +202,7 @@ static void appended_to_what_the_last_left(const char *left) {
     OK(MPI_File_write(own, left, length, MPI_CHAR, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&own));
   }
-  file = opened(name, MPI_MODE_WRONLY | MPI_MODE_APPEND);
-  OK(MPI_File_get_position(file, &place));
-  CHECK(place == length);
-  OK(MPI_File_get_position_shared(file, &place));
-  CHECK(place == length);
-  MPI_Barrier(MPI_COMM_WORLD);
-  text[0] = (char)('a' + rank);
-  OK(MPI_File_write_ordered(file, text, 1, MPI_CHAR, MPI_STATUS_IGNORE));
-  OK(MPI_File_close(&file));
-  MPI_Barrier(MPI_COMM_WORLD);
+  append_letters(name, length, 'a');
   file = opened(name, MPI_MODE_RDONLY | MPI_MODE_DELETE_ON_CLOSE);
   OK(MPI_File_read_at_all(file, 0, all, length + ranks + 1, MPI_CHAR, &status));
   CHECK(count_of(&status, MPI_CHAR) == length + ranks && memcmp(all, left, (size_t)length) == 0);

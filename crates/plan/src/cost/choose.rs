@@ -66,7 +66,7 @@ fn holds(best: &Estimate, estimates: &[Estimate], setting: &Setting) -> u32 {
 /// writes a file at a time, ranks that lock all they write go one after the other, and the first is through long before the last;
 /// ranks that take turns with each piece are all through at the end.
 fn is_list_first(operation: &Operation, setting: &Setting, terms: &Terms) -> bool {
-    let is_here = setting.servers == 0 && terms.are_of_node();
+    let is_here = terms.are_of_node(setting.servers);
     let one_at_a_time = is_here && operation.direction == Direction::Write;
     one_at_a_time && setting.guard == Guard::Alone && operation.is_interleaved && operation.busy > 1
 }

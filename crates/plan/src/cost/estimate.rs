@@ -161,7 +161,7 @@ impl Sum<'_> {
     /// What calls of each piece take longer because the processor's cache has it not, nor foresees it. A write that makes a page has it.
     fn miss(&mut self) {
         let (operation, terms) = (self.operation, self.terms);
-        if self.setting.servers > 0 || !terms.are_of_node() {
+        if !terms.are_of_node(self.setting.servers) {
             return;
         }
         let gaps = operation.most_span.saturating_sub(operation.most_bytes) as f64;
@@ -215,7 +215,8 @@ impl Sum<'_> {
             self.request_going(&Requests { in_turn: in_turn && one_window, ..spans }, Direction::Read);
             // What is written back has just been read; and so has the memory that it is in.
             let window = self.setting.sieve_buffer.min(operation.most_span) as f64;
-            spans.are_cached = self.terms.are_of_node() && 2.0 * window <= self.terms.cached_bytes;
+            spans.are_cached =
+                self.terms.are_of_node(self.setting.servers) && 2.0 * window <= self.terms.cached_bytes;
         }
         self.request(&spans);
         if in_turn {
@@ -226,7 +227,7 @@ impl Sum<'_> {
     /// Ranks go one after the other, and those that are through compute, unless they meet next: in the mean half of the others, on the
     /// processor of the one whose turn it is, while one rank is through early and another late.
     fn through_one_by_one(&mut self) {
-        if self.setting.servers > 0 || self.setting.meets_next || !self.terms.are_of_node() {
+        if self.setting.meets_next || !self.terms.are_of_node(self.setting.servers) {
             return;
         }
         let (ranks, busy) = (self.operation.busy.into(), f64::from(self.operation.busy.max(1)));

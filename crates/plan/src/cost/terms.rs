@@ -148,9 +148,9 @@ impl Terms {
         together: Vec::new(),
     };
 
-    /// Whether calls to the kernel find their files on the node.
-    pub(crate) fn are_of_node(&self) -> bool {
-        !self.is_remote && self.behind.is_none()
+    /// Whether files that are on so many I/O servers of ours are on none: calls to the kernel find them on the node.
+    pub(crate) fn are_of_node(&self, servers: u32) -> bool {
+        servers == 0 && !self.is_remote && self.behind.is_none()
     }
 
     /// Seconds that so many ranks take on so many processors until each has heard of each: what is measured of ranks that are all
@@ -194,9 +194,9 @@ impl Terms {
         let mut terms = self.clone();
         let numbers = NUMBERS.map(|(name, number)| (name, *number(&mut terms)));
         let together = self.together.iter().map(|(_, time)| (TOGETHER, *time));
-        let may_be_nothing = |name| MAY_BE_NOTHING.contains(&name);
-        let is_right =
-            |name, value: f64| value.is_finite() && (value > 0.0 || value == 0.0 && may_be_nothing(name));
+        let is_right = |name, value: f64| {
+            value.is_finite() && (value > 0.0 || value == 0.0 && MAY_BE_NOTHING.contains(&name))
+        };
         numbers.into_iter().chain(together).find(|(name, value)| !is_right(*name, *value))
     }
 
