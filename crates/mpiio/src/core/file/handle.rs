@@ -220,16 +220,8 @@ impl File {
 
     /// Where the shared pointer is, in bytes. Collective: rank 0 looks when all are here, and nobody still moves it.
     fn shared_byte(&self, channel: &Channel, state: &State) -> Result<u64, Status> {
-        let mut said = [0_u8; 16];
-        if channel.communicator.rank() == 0 {
-            let byte = self.inner.shared_position(state).and_then(|position| state.byte_of(position));
-            said[..8].copy_from_slice(&byte.unwrap_or(0).to_ne_bytes());
-            said[8..12].copy_from_slice(&Status::number(byte.map(drop)).to_ne_bytes());
-        }
-        channel.communicator.broadcast(&mut said)?;
-        let ([byte, status], _) = said.as_chunks::<8>() else { return Err(Status::Internal) };
-        Status::check(u64::from_ne_bytes(*status) as i32)?;
-        Ok(u64::from_ne_bytes(*byte))
+        let byte = || state.byte_of(self.inner.shared_position(state)?);
+        channel.communicator.on_first(byte)
     }
 
     /// The views of all ranks, if the strategy wants to know them: then collective.
@@ -297,18 +289,18 @@ impl File {
         // When all are here, nobody is still moving it.
         let mine = [offset as u64, whence.map_or(u64::MAX, |whence| whence as u64)];
         let same = channel.communicator.gather(mine)?.into_iter().all(|other| other == mine);
-        let mut outcome = [0_u8; 4];
-        if channel.communicator.rank() == 0 && same {
+        let moved = channel.communicator.on_first(|| {
+            if !same {
+                return Err(Status::NotSame);
+            }
+            self.inner.not_sequential()?;
             let state = self.lock();
-            let moved = self.inner.not_sequential().and_then(|()| {
-                let current = || self.inner.shared_position(&state);
-                let target = self.inner.target_of(&state, offset, whence?, current)?;
-                self.inner.sidecar().set(state.view_number, target.wrapping_sub(state.shared_start))
-            });
-            outcome = Status::number(moved).to_ne_bytes();
-        }
-        channel.communicator.broadcast(&mut outcome)?;
-        if same { Status::check(i32::from_ne_bytes(outcome)) } else { Err(Status::NotSame) }
+            let current = || self.inner.shared_position(&state);
+            let target = self.inner.target_of(&state, offset, whence?, current)?;
+            self.inner.sidecar().set(state.view_number, target.wrapping_sub(state.shared_start))?;
+            Ok(0)
+        });
+        moved.map(drop)
     }
 
     /// The shared file pointer, in etypes.
@@ -399,21 +391,18 @@ impl File {
         let mut channel = self.inner.collective.acquire()?;
         // When rank 0 knows that all are here, what they wrote before is in the file. Nobody may go on and write
         // before it is cut; so the others wait once, for what rank 0 says.
-        let mut said = [0_u8; 4];
-        if let Some(all) = channel.collect([size as u64])? {
-            let result = match u64::try_from(size) {
-                _ if all.iter().any(|other| *other != [size as u64]) => Err(Status::NotSame),
-                Err(_) => Err(Status::Argument),
-                Ok(_) if !self.inner.mode.writes() => Err(Status::ReadOnly),
-                Ok(size) => self
-                    .inner
-                    .not_sequential()
-                    .and_then(|()| change(&self.inner.storage, size).map_err(Status::from)),
-            };
-            said = Status::number(result).to_ne_bytes();
-        }
-        channel.communicator.broadcast(&mut said)?;
-        Status::check(i32::from_ne_bytes(said))
+        let all = channel.collect([size as u64])?.unwrap_or_default();
+        let changed = channel.communicator.on_first(|| match u64::try_from(size) {
+            _ if all.iter().any(|other| *other != [size as u64]) => Err(Status::NotSame),
+            Err(_) => Err(Status::Argument),
+            Ok(_) if !self.inner.mode.writes() => Err(Status::ReadOnly),
+            Ok(size) => {
+                self.inner.not_sequential()?;
+                change(&self.inner.storage, size)?;
+                Ok(0)
+            }
+        });
+        changed.map(drop)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -280,6 +280,20 @@ impl Communicator {
         Ok(())
     }
 
+    /// Rank 0 does it, and all hear what came of it. Collective.
+    pub(crate) fn on_first(&self, does: impl FnOnce() -> Result<u64, Status>) -> Result<u64, Status> {
+        let mut said = [0; 16];
+        if self.rank() == 0 {
+            let came = does();
+            said[..8].copy_from_slice(&came.unwrap_or(0).to_ne_bytes());
+            said[8..12].copy_from_slice(&Status::number(came.map(drop)).to_ne_bytes());
+        }
+        self.broadcast(&mut said)?;
+        let ([number, status], _) = said.as_chunks::<8>() else { return Err(Status::Internal) };
+        Status::check(u64::from_ne_bytes(*status) as i32)?;
+        Ok(u64::from_ne_bytes(*number))
+    }
+
     /// Waits until every rank is here. Collective.
     pub(crate) fn barrier(&self) -> Result<(), Status> {
         if self.ranks == 1 {
