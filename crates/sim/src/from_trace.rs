@@ -535,18 +535,27 @@ impl<'t> Reader<'t> {
     }
 
     /// Takes the time out in which each rank waited for a processor. The kernel counted it from MPI_Init to the end; what of it was not
-    /// within calls of MPI that are replayed must have passed between calls, beside processor time and sleeps.
+    /// within calls of MPI that are replayed must have passed between calls, beside processor time and sleeps. Whether anything but
+    /// errors of the clocks is left is asked of all ranks at once: they may all be near to that, and those on one side of it would else
+    /// come late to where they meet the others.
     fn without_waits_for_processors(mut self) -> Workload {
+        let mut slept = Vec::new();
+        let (mut all_left, mut all_errors) = (0_u128, 0_u128);
         for wait in ProcessorWait::of(self.tables) {
             let Some(rank) = self.ranks.get(&wait.process.0) else { continue };
             let launched = self.starts[*rank as usize].steps.max(1);
-            let Some(program) = self.workload.programs[*rank as usize].get_mut(launched..) else { continue };
+            let Some(program) = self.workload.programs[*rank as usize].get(launched..) else { continue };
             let idle: u128 = program.iter().map(|step| u128::from(step.idle.picoseconds())).sum();
             let within_ns = self.without_processor[*rank as usize].waited_ns();
             let between_ps = u128::from(wait.waited_ns.saturating_sub(within_ns)) * 1000;
-            let error_ps = u128::from(wait.waited_ns / CLOCKS_APART) * 1000;
             let left = idle.saturating_sub(between_ps);
-            let rest = if left > error_ps { left } else { 0 };
+            all_left += left;
+            all_errors += u128::from(wait.waited_ns / CLOCKS_APART) * 1000;
+            slept.push((*rank as usize, launched, idle, left));
+        }
+        for (rank, launched, idle, left) in slept {
+            let rest = if all_left > all_errors { left } else { 0 };
+            let program = &mut self.workload.programs[rank][launched..];
             for step in program.iter_mut().filter(|step| step.idle > Duration::ZERO) {
                 let part = u128::from(step.idle.picoseconds()) * rest / idle;
                 step.idle = Duration::from_picoseconds(part as u64);
