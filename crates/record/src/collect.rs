@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use pio_trace::{
-    Calls, CallsByKind, File, FileId, GivenHints, Handle, HandleId, JobMember, LargeRequests, Layer, Losses,
-    PageFaults, Process, ProcessId, ProcessorWait, Stripes, Tables, TraceWriter, Unseen, mpi_jobs,
+    Calls, CallsByKind, CrowdedHost, File, FileId, GivenHints, Handle, HandleId, JobMember, LargeRequests,
+    Layer, Losses, PageFaults, Process, ProcessId, ProcessorWait, Stripes, Tables, TraceWriter, Unseen,
+    mpi_jobs,
 };
 
 use crate::error::Error;
@@ -283,7 +284,7 @@ pub(crate) fn collect_from(
         tables.notes.push(("filter".to_owned(), settings.filter.to_string()));
     }
     if let Some(note) = processors::note(members.iter().map(|member| &member.spool.header)) {
-        tables.notes.push(("processors".to_owned(), note));
+        tables.notes.push((CrowdedHost::NOTE.to_owned(), note));
     }
     let faults = page_faults(&members);
     tables.notes.extend(faults.iter().map(|faults| (PageFaults::NOTE.to_owned(), faults.to_string())));

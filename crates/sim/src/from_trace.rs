@@ -26,7 +26,8 @@ use pio_layout::View;
 use pio_machine::{Duration, Machine};
 use pio_plan::{Direction, Hints};
 use pio_trace::{
-    Call, Event, FileId, Flags, GivenHints, HandleId, Layer, Op, ProcessorWait, Tables, Target, Trace, ViewId,
+    Call, CrowdedHost, Event, FileId, Flags, GivenHints, HandleId, Layer, Op, ProcessorWait, Tables, Target,
+    Trace, ViewId,
 };
 
 use crate::error::SimError;
@@ -42,10 +43,11 @@ impl Workload {
         for event in trace.events() {
             reader.read(&event?);
         }
-        reader.add_rendezvous();
+        let slept = reader.take_out_waits_for_processors();
         reader.add_stretches();
+        reader.add_rendezvous(slept);
         reader.add_unreplayed();
-        Ok(reader.without_waits_for_processors())
+        Ok(reader.workload)
     }
 }
 
@@ -93,6 +95,10 @@ const SHORTEST_SLEEP_NS: u64 = 10_000;
 const BUSY_NS: u64 = 20_000_000;
 /// Ranks that met are nearer than this part of the time that they were busy.
 const NEAR: u64 = 20;
+/// Where ranks that share processors sleep until messages come, who is woken waits for a turn of each that goes before it.
+const TURN_NS: u64 = 4_000_000;
+/// That makes them no later than this part of the time that they were busy.
+const NEAR_BY_TURNS: u64 = 4;
 /// By this part of a wait for processors, the kernel's clocks and the program's may be apart.
 const CLOCKS_APART: u64 = 20;
 
@@ -482,15 +488,16 @@ impl<'t> Reader<'t> {
         group.is_some_and(|group| self.workload.groups[group as usize].len() == self.ranks.len())
     }
 
-    /// Lets the ranks meet before the calls to which they came together.
-    fn add_rendezvous(&mut self) {
+    /// Lets the ranks meet before the calls to which they came together; whether they slept between their calls.
+    fn add_rendezvous(&mut self, slept: bool) {
         let calls = self.together.first().map_or(0, Vec::len);
         // A generated trace says all that its ranks do; and calls that were lost would pair others.
         let is_whole = self.together.iter().all(|arrivals| arrivals.len() == calls);
         if !self.starts_recorded || !is_whole || self.ranks.len() < 2 {
             return;
         }
-        let met: Vec<usize> = (0..calls).filter(|call| self.met_before(*call)).collect();
+        let turns_ns = if slept { self.turns_ns() } else { 0 };
+        let met: Vec<usize> = (0..calls).filter(|call| self.met_before(*call, turns_ns)).collect();
         if met.is_empty() {
             return;
         }
@@ -504,13 +511,22 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Whether all ranks came together to a collective call, of those of all ranks the one with this number.
-    fn met_before(&self, call: usize) -> bool {
+    /// The turns of all other ranks that share the processor of one.
+    fn turns_ns(&self) -> u64 {
+        let others = |host: &CrowdedHost| host.ranks.div_ceil(host.processors) - 1;
+        let most = CrowdedHost::of(self.tables).iter().map(others).max().unwrap_or(0);
+        most.saturating_mul(TURN_NS)
+    }
+
+    /// Whether all ranks came together to a collective call, of those of all ranks the one with this number, but for what turns may
+    /// have held them up.
+    fn met_before(&self, call: usize, turns_ns: u64) -> bool {
         let arrivals = || self.together.iter().map(|arrivals| arrivals[call]);
         let first_ns = arrivals().map(|one| one.at_ns).min().unwrap_or(0);
         let last_ns = arrivals().map(|one| one.at_ns).max().unwrap_or(0);
         let busy_ns = arrivals().map(|one| one.gap_ns).min().unwrap_or(0);
-        busy_ns >= BUSY_NS && last_ns - first_ns <= busy_ns / NEAR
+        let near_ns = (busy_ns / NEAR + turns_ns).min(busy_ns / NEAR_BY_TURNS);
+        busy_ns >= BUSY_NS && last_ns - first_ns <= near_ns
     }
 
     fn add_unreplayed(&mut self) {
@@ -537,8 +553,8 @@ impl<'t> Reader<'t> {
     /// Takes the time out in which each rank waited for a processor. The kernel counted it from MPI_Init to the end; what of it was not
     /// within calls of MPI that are replayed must have passed between calls, beside processor time and sleeps. Whether anything but
     /// errors of the clocks is left is asked of all ranks at once: they may all be near to that, and those on one side of it would else
-    /// come late to where they meet the others.
-    fn without_waits_for_processors(mut self) -> Workload {
+    /// come late to where they meet the others. Says whether they slept.
+    fn take_out_waits_for_processors(&mut self) -> bool {
         let mut slept = Vec::new();
         let (mut all_left, mut all_errors) = (0_u128, 0_u128);
         for wait in ProcessorWait::of(self.tables) {
@@ -561,7 +577,7 @@ impl<'t> Reader<'t> {
                 step.idle = Duration::from_picoseconds(part as u64);
             }
         }
-        self.workload
+        all_left > all_errors
     }
 
     /// The call to replay, if the event is one.
@@ -820,6 +836,69 @@ mod tests {
         ] {
             assert_eq!(alone.programs.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
         }
+    }
+
+    /// Two ranks that open a file together and close it after 50 ms of computing in 100: so far apart, and what is noted of them.
+    fn closed(apart_ns: u64, processors: &str, waited_ns: [u64; 2]) -> Workload {
+        const MS: u64 = 1_000_000;
+        let handle = |rank| Handle { file: FileId(0), process: ProcessId(rank), ranks: 2, collective: 1 };
+        let waits = [0, 1].map(|rank| ProcessorWait {
+            process: ProcessId(rank),
+            waited_ns: waited_ns[rank as usize],
+            sleeps: None,
+        });
+        let mut notes = vec![("recorder".to_owned(), String::new())];
+        notes.push((CrowdedHost::NOTE.to_owned(), processors.to_owned()));
+        notes.extend(waits.map(|wait| (ProcessorWait::NOTE.to_owned(), wait.to_string())));
+        let tables = Tables {
+            processes: vec![process(200 * MS), Process { rank: Some(1), pid: 2, ..process(200 * MS) }],
+            files: vec![File { path: "/f".into() }],
+            handles: vec![handle(0), handle(1)],
+            notes,
+            ..Tables::default()
+        };
+        let event = |call, rank: u32, start_ns, think_ns, operation| Event {
+            handle: Some(HandleId(rank)),
+            think_ns,
+            operation,
+            elapsed_ns: 5,
+            ..Event::new(call, ProcessId(rank), start_ns)
+        };
+        let close =
+            |rank: u32| event(Call::MpiFileClose, rank, 100 * MS + apart_ns * u64::from(rank), 50 * MS, 2);
+        let open = |rank: u32| event(Call::MpiFileOpen, rank, 10, 5, 1);
+        workload_of(tables, &[open(0), open(1), close(0), close(1)])
+    }
+
+    fn has_met(workload: &Workload) -> bool {
+        workload.programs[0].iter().any(|step| step.what == What::Rendezvous)
+    }
+
+    #[test]
+    fn who_sleeps_until_messages_come_is_late_by_turns_of_a_processor() {
+        const MS: u64 = 1_000_000;
+        let crowded = "node1 1";
+        // Apart by more than a twentieth of 100 ms; and by more than a turn beyond that.
+        assert!(has_met(&closed(8 * MS, crowded, [10 * MS; 2])));
+        assert!(!has_met(&closed(10 * MS, crowded, [10 * MS; 2])));
+        // Each with a processor; and if all that they did not compute, they waited for one.
+        assert!(!has_met(&closed(8 * MS, "node1 2", [10 * MS; 2])));
+        assert!(!has_met(&closed(8 * MS, crowded, [60 * MS; 2])));
+    }
+
+    #[test]
+    fn whether_ranks_slept_is_asked_of_all_at_once() {
+        const MS: u64 = 1_000_000;
+        let idle = |waited_ns| {
+            let found = closed(0, "node1 1", waited_ns);
+            let of =
+                |program: &Vec<Step>| program.iter().map(|step| step.idle.picoseconds() / 1000).sum::<u64>();
+            // But for what passed before they came.
+            [of(&found.programs[0]), of(&found.programs[1])].map(|idle| (idle - 10) / MS)
+        };
+        // 2 ms are less than a twentieth of what the second waited, and 4 more than that of what the first did.
+        assert_eq!(idle([46 * MS, 48 * MS]), [3, 1]);
+        assert_eq!(idle([49 * MS, 48 * MS]), [0, 0]);
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Calls that all ranks make together: who is waited for, and what the MPI library makes of them.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use pio_trace::{Op, ProcessId, ProcessorWait, Tables};
+use pio_trace::{CrowdedHost, Op, ProcessId, ProcessorWait};
 
 use super::class::Class;
 use super::finding::{Detail, Draft};
@@ -131,11 +129,11 @@ fn library(context: &Context<'_>) -> Option<Finding> {
 /// to what the kernel says that it waited for a processor, where that is known.
 fn starved_ns(context: &Context<'_>) -> f64 {
     let tables = context.evidence.tables;
-    let crowded = crowded_hosts(tables);
+    let crowded = CrowdedHost::of(tables);
     let waits = ProcessorWait::of(tables);
     let of_late_rank = |(process, late): (ProcessId, Lateness)| {
         let host = &tables.processes.get(process.index())?.host;
-        crowded.iter().find(|(name, _, _)| name == host)?;
+        crowded.iter().find(|crowded| crowded.name == *host)?;
         let waited = waits.iter().find(|wait| wait.process == process);
         let part = waited.map_or(1.0, |wait| wait.waited_ns as f64 / late.idle_ns.max(1) as f64);
         Some(late.waited_idle_ns as f64 * part.min(1.0))
@@ -147,8 +145,10 @@ fn starved_ns(context: &Context<'_>) -> f64 {
 /// processors that time goes to the others' work, and the part of it that there are processors too few is lost. So is what
 /// others wait for a rank that has no processor.
 fn crowded(context: &Context<'_>) -> Option<Finding> {
-    let hosts = crowded_hosts(context.evidence.tables);
-    let &(_, ranks_there, processors) = hosts.iter().max_by(|a, b| (a.1 * b.2).cmp(&(b.1 * a.2)))?;
+    let hosts = CrowdedHost::of(context.evidence.tables);
+    let by_crowd =
+        |a: &&CrowdedHost, b: &&CrowdedHost| (a.ranks * b.processors).cmp(&(b.ranks * a.processors));
+    let &CrowdedHost { ranks: ranks_there, processors, .. } = hosts.iter().max_by(by_crowd)?;
     let split = context.evidence.collectives.time().total();
     let too_few = 1.0 - processors as f64 / ranks_there as f64;
     let starved_ns = starved_ns(context).min(split.late_ns as f64);
@@ -180,24 +180,4 @@ fn crowded(context: &Context<'_>) -> Option<Finding> {
 /// Ranks of the job.
 fn ranks(context: &Context<'_>) -> f64 {
     context.evidence.processes.iter().filter(|process| process.ranked).count().max(1) as f64
-}
-
-/// Hosts with more ranks than processors, with both numbers; by the recorder's note: `node1 16, node2 16`.
-fn crowded_hosts(tables: &Tables) -> Vec<(String, u64, u64)> {
-    let Some((_, note)) = tables.notes.iter().find(|(key, _)| key == "processors") else {
-        return Vec::new();
-    };
-    let mut ranks: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
-    for process in &tables.processes {
-        if let Some(rank) = process.rank {
-            ranks.entry(&process.host).or_default().insert(rank);
-        }
-    }
-    let of_host = |host: &str| {
-        let (host, processors) = host.rsplit_once(' ')?;
-        let processors: u64 = processors.parse().ok().filter(|processors| *processors > 0)?;
-        let ranks = ranks.get(host)?.len() as u64;
-        (ranks > processors).then(|| (host.to_owned(), ranks, processors))
-    };
-    note.split(", ").filter_map(of_host).collect()
 }
