@@ -108,7 +108,7 @@ def step(*words):
     """Shows a command and runs it."""
     words = [str(word) for word in words]
     print("\n$ " + " ".join(words), flush=True)
-    found = environment() | {"PATH": f"{pioscope().parent}{os.pathsep}{os.environ['PATH']}"}
+    found = environment(words) | {"PATH": f"{pioscope().parent}{os.pathsep}{os.environ['PATH']}"}
     # The program itself is looked up in this process's path.
     words[0] = shutil.which(words[0], path=found["PATH"])
     # The exit code does not say whether a strategy was applied.
