@@ -177,7 +177,8 @@ def is_there(need, found):
 
 def report(entry, found):
     """Runs a program and writes its report; gives what the index says of it."""
-    with tempfile.TemporaryDirectory(prefix=f"{entry.name}-", ignore_cleanup_errors=True) as folder:
+    # Not in /tmp, which may be in memory: what the index says of files is of a disk.
+    with tempfile.TemporaryDirectory(prefix=f"{entry.name}-", dir=ROOT / "target", ignore_cleanup_errors=True) as folder:
         for name, text in (entry.files or {}).items():
             Path(folder, name).write_text(text)
         bash(entry.prepare, folder, found)

@@ -232,7 +232,8 @@ class Lab:
 
     def __enter__(self):
         self.open = contextlib.ExitStack()
-        base = Path("/dev/shm") if self.place == "memory" else None
+        # Not in /tmp, which may be in memory, too.
+        base = Path("/dev/shm") if self.place == "memory" else ROOT / "target"
         # On a cluster, nodes share the current folder.
         self.folder = Path.cwd() if self.place in NODES else Path(
             self.open.enter_context(tempfile.TemporaryDirectory(prefix="pioscope-truth-", dir=base)))
