@@ -79,7 +79,7 @@ def main():
     if not found:
         sys.exit(f"{arguments.kept}: nothing of these programs was measured")
     with page("advice", wanted=arguments.write, kept=[cell.get("circumstances", {}) for _, cell in found]):
-        report(found)
+        report(found, len(cases))
 
 
 class Case:
@@ -184,9 +184,9 @@ def settings(case):
     return ["independent", "list", *sieving, *aggregating, AS_IT_IS, *(f"{own} {each}" for each in hints[own])]
 
 
-def report(found):
-    """What the chosen settings cost beside the best of the grid."""
-    print(f"After its first run advise may run a program {TRIED} times. The grid's settings run {GRID_RUNS} times each; the best"
+def report(found, count):
+    """What the chosen settings cost beside the best of the grid, of so many cases."""
+    print(f"{len(found)} of {count} cases, of {len({case.program for case, _ in found})} programs. After its first run advise may run a program {TRIED} times. The grid's settings run {GRID_RUNS} times each; the best"
           f" {FINALISTS}, the chosen one and the program as it is {FINAL_RUNS} times more. The best is the one of the grid that had"
           f" the least median in the grid and the first {CHOOSING_RUNS} of these runs; times are medians of the others. Loss: over"
           " the best; less than nothing where the chosen one takes less than it. At random: the mean of searches that run"
