@@ -130,7 +130,7 @@ bench: release .venv-libcachesim/.ready .venv-dftracer/.ready .venv-readers/.rea
 	python3 tools/bench.py --write
 	python3 tools/bench_wide.py --write
 	python3 tools/measured.py messages -- cargo run --release --package pio-plan --example messages
-	python3 tools/measured.py choices -- cargo run --release --package pio-sim --example choices
+	python3 tools/measured.py choices -- cargo run --release --package pio-sim --example choices dragonfly-2048 64 256
 	python3 tools/measured.py models -- cargo bench --package pio-sim --bench speed
 	python3 tools/large_jobs.py --write
 	python3 tools/measured.py transports -- cargo bench --package pio-store --bench transports --bench pieces
