@@ -202,9 +202,11 @@ def main():
     cluster = Cluster(chosen)
     cluster.start()
     try:
-        sys.exit(subprocess.run(chosen.command, env=cluster.environment()).returncode)
+        code = subprocess.run(chosen.command, env=cluster.environment()).returncode
     except OSError as error:
         sys.exit(f"cluster: {chosen.command[0]}: {error.strerror}")
+    # As shells say it of who was killed.
+    sys.exit(code if code >= 0 else 128 - code)
 
 
 main()
