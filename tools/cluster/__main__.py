@@ -62,6 +62,9 @@ def arguments():
             parser.error(f"{folder}: expected a folder")
         if folder is not None and folder.resolve().is_relative_to(STATE):
             parser.error(f"{folder}: expected a folder outside {STATE}, which the cluster needs")
+    for path in [ROOT, Path(sys.executable), Path(sys.executable).resolve()]:
+        if path.is_relative_to(STATE):
+            parser.error(f"{path}: expected this tree and Python outside {STATE}, which the cluster hides")
     return chosen
 
 
