@@ -22,8 +22,8 @@ import time
 from pathlib import Path
 
 from measured import circumstances, page
-from tree import ROOT, absolute, end_by_exception, family, run
-from truth import KERNELS, Lab, memory_at_hand, time_of, words
+from tree import OWN, ROOT, absolute, end_by_exception, family
+from truth import KERNELS, Lab, memory_at_hand, time_of, told, words
 
 # Programs as the benches have them, smaller, and their ranks.
 KERNEL = ["--compute", 1, "--steps", 6]
@@ -79,7 +79,7 @@ def main():
     if not found:
         sys.exit(f"{arguments.kept}: nothing of these programs was measured")
     with page("advice", wanted=arguments.write, kept=[cell.get("circumstances", {}) for _, cell in found]):
-        report(found)
+        report(found, len(cases))
 
 
 class Case:
@@ -143,22 +143,17 @@ class Bench(Lab):
         return Path(folder) / case.machine().name
 
     def seconds(self, case, setting):
-        """The I/O time of one run: the mean of its processes."""
+        """The I/O time of one run."""
         with tempfile.TemporaryDirectory() as folder:
             trace = Path(folder) / "run.pio"
             if setting == AS_IT_IS:
                 how = ["record", "-o", trace]
             else:
                 strategy, *hints = setting.split(" ")
-                store = ["--store", self.store] if self.store and strategy != "romio" else []
+                store = ["--store", self.store] if self.store and strategy not in OWN.values() else []
                 how = ["apply", "--strategy", strategy, *hints_of(hints), *store, "--record", trace]
             self.job([self.pioscope(), *how], case)
-            # The time as advise takes it stands in what is kept of a run that is compared with a prediction.
-            machine = self.copied(case, folder)
-            strategy = "independent"
-            run([self.pioscope(), "predict", trace, "--machine", machine, "--strategy", strategy, "--output", folder,
-                 "--measured", f"{machine.stem}/{strategy}={trace}"])
-            return json.loads(machine.with_suffix(".runs.jsonl").read_text().splitlines()[-1])["measured_s"]
+            return told([self.pioscope(), "explain", trace])["io_time_s"]
 
 
 def hints_of(words):
@@ -178,17 +173,20 @@ def settings(case):
         return [*plain, *strips]
     sieving = ["sieving", *(f"sieving {hint}={size}" for hint in ["ind_wr_buffer_size", "ind_rd_buffer_size"]
                             for size in [128 << 10, 2 << 20, 16 << 20])]
-    own = [AS_IT_IS, *(f"romio {hints}" for hints in [
-        "romio_cb_read=enable romio_cb_write=enable", "romio_cb_read=disable romio_cb_write=disable",
-        "romio_ds_read=disable romio_ds_write=disable",
-        "romio_cb_read=disable romio_cb_write=disable romio_ds_read=disable romio_ds_write=disable",
-        "cb_config_list=*:*", *(f"cb_buffer_size={size}" for size in BUFFERS)])]
-    return ["independent", "list", *sieving, *aggregating, *own]
+    buffers = [f"cb_buffer_size={size}" for size in BUFFERS]
+    # What each follows of the hints.
+    hints = {"romio": ["romio_cb_read=enable romio_cb_write=enable", "romio_cb_read=disable romio_cb_write=disable",
+                       "romio_ds_read=disable romio_ds_write=disable",
+                       "romio_cb_read=disable romio_cb_write=disable romio_ds_read=disable romio_ds_write=disable",
+                       "cb_config_list=*:*", *buffers],
+             "ompio": [*(f"cb_nodes={count}" for count in aggregators), *buffers]}
+    own = OWN[case.mpi]
+    return ["independent", "list", *sieving, *aggregating, AS_IT_IS, *(f"{own} {each}" for each in hints[own])]
 
 
-def report(found):
-    """What the chosen settings cost beside the best of the grid."""
-    print(f"After its first run advise may run a program {TRIED} times. The grid's settings run {GRID_RUNS} times each; the best"
+def report(found, count):
+    """What the chosen settings cost beside the best of the grid, of so many cases."""
+    print(f"{len(found)} of {count} cases, of {len({case.program for case, _ in found})} programs. After its first run advise may run a program {TRIED} times. The grid's settings run {GRID_RUNS} times each; the best"
           f" {FINALISTS}, the chosen one and the program as it is {FINAL_RUNS} times more. The best is the one of the grid that had"
           f" the least median in the grid and the first {CHOOSING_RUNS} of these runs; times are medians of the others. Loss: over"
           " the best; less than nothing where the chosen one takes less than it. At random: the mean of searches that run"

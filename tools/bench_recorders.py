@@ -2,10 +2,11 @@
 
 The programs make many writes of 1 KiB at one place (alike), or of other sizes at other places (mixed). Sides run in turn, and the
 fastest run of each counts, because others may use the machine. A program measures its calls itself; *around* is what the command
-takes beside them, to start and end. Needs `pip install dftracer`.
+takes beside them, to start and end. Needs `pip install dftracer`; strace is left out where it is not installed.
 """
 
 import argparse
+import shutil
 import subprocess
 import tempfile
 import time
@@ -49,15 +50,18 @@ def main():
     with page("recorders", wanted=arguments.write), tempfile.TemporaryDirectory(prefix="recorders-", ignore_cleanup_errors=True) as folder:
         Path(folder, "calls.c").write_text(PROGRAM)
         run(["cc", "-O2", "-o", "calls", "calls.c"], cwd=folder)
-        strace = run(["strace", "--version"]).split("\n")[0].split()[-1]
-        print(f"DFTracer {version('dftracer')}, strace {strace}; {arguments.rounds} rounds of {arguments.calls:,} calls (strace: {arguments.calls // FEWER['strace']:,}), the fastest")
+        print(f"DFTracer {version('dftracer')}, strace {strace_version()}; {arguments.rounds} rounds of {arguments.calls:,} calls (strace: {arguments.calls // FEWER['strace']:,}), the fastest")
         print(f"{'program':<8} {'recorder':<9} {'ns a call':>10} {'added':>8} {'around, ms':>11} {'bytes a call':>13}")
         for kind in ["alike", "mixed"]:
             compare(kind, Path(folder), arguments)
 
 
+def strace_version():
+    return run(["strace", "--version"]).split("\n")[0].split()[-1] if shutil.which("strace") else "not installed"
+
+
 def compare(kind, folder, arguments):
-    sides = {"nothing": nothing, "Pioscope": ours, "DFTracer": dftracer, "strace": strace_side}
+    sides = {"nothing": nothing, "Pioscope": ours, "DFTracer": dftracer} | ({"strace": strace_side} if shutil.which("strace") else {})
     found = {name: [] for name in sides}
     for _ in range(arguments.rounds):
         for name, side in sides.items():

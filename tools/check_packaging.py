@@ -16,18 +16,19 @@ from pathlib import Path
 from tree import ROOT
 
 PACKAGING = ROOT / "packaging"
+VERSION = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M).group(1)
+MODULE = f"lmod/pioscope/{VERSION}.lua"
 # Those of Apptainer's manual.
 SECTIONS = {"setup", "files", "environment", "post", "runscript", "startscript", "test", "labels", "help", "arguments"}
 
 
 def main():
+    for name in ["conda/recipe.yaml", "container/Dockerfile", "container/pioscope.def", MODULE]:
+        text = (PACKAGING / name).read_text() if (PACKAGING / name).is_file() else ""
+        if VERSION not in text:
+            sys.exit(f"packaging/{name}: does not speak of version {VERSION} (Cargo.toml)")
     for check in [conda, dockerfile, lmod, spack, apptainer]:
         print(f"{check.__name__}: {check()}")
-    version = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M).group(1)
-    for name in ["conda/recipe.yaml", "container/Dockerfile", "container/pioscope.def", f"lmod/pioscope/{version}.lua"]:
-        text = (PACKAGING / name).read_text() if (PACKAGING / name).is_file() else ""
-        if version not in text:
-            sys.exit(f"packaging/{name}: does not speak of version {version} (Cargo.toml)")
 
 
 def conda():
@@ -45,7 +46,7 @@ def dockerfile():
 
 
 def lmod():
-    module = PACKAGING / "lmod/pioscope/0.1.0.lua"
+    module = PACKAGING / MODULE
     # Where Lmod itself says it is, or Debian puts it.
     commands = [Path(os.environ.get("LMOD_CMD", "")), *Path("/usr/share/lmod").glob("*/libexec/lmod")]
     command = next((command for command in commands if command.is_file()), None)

@@ -161,15 +161,17 @@ def archive(suite):
 
 def download(version):
     """Puts what the wheel needs, and the MPIs, where pip finds them without a network."""
+    wanted = ["pyarrow", "mpi4py"]
+    listed = " ".join([*wanted, *MPIS, *PLATFORMS])
     done = made(WHEELS) / f".{version}"
-    if done.is_file():
+    if done.is_file() and done.read_text() == listed:
         return
     fetch = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary=:all:",
              "--python-version", version, "--dest", WHEELS, *(f"--platform={platform}" for platform in PLATFORMS)]
-    run([*fetch, "pyarrow", "mpi4py"])
+    run([*fetch, *wanted])
     for mpi in MPIS:
         run([*fetch, "--no-deps", mpi])
-    done.touch()
+    done.write_text(listed)
 
 
 def made(folder):

@@ -20,11 +20,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tree import ROOT, environment, pioscope
+from tree import ROOT, end_by_exception, environment, finish, pioscope
 
 PAGES = [*sorted((ROOT / "docs/cookbook").glob("*.md")), ROOT / "docs/training.md"]
 SCRATCH = ROOT / "target"
@@ -47,6 +48,8 @@ SECONDS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "us": 1e-6, "ms": 1e-3, "s": 1,
 # by what the program computed between its I/O alone: it is that of the page, up to so many times.
 FOR_A_DESCRIBED_MACHINE = re.compile(r"pioscope predict .*--machine (?!here)", re.DOTALL)
 LIKE = 1.5
+# Set when this is told to end: what runs is waited for, and nothing further begun.
+ENDED = threading.Event()
 
 
 @dataclass
@@ -73,11 +76,16 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, help="how many pages are run at a time (default %(default)s)")
     parser.add_argument("--show", action="store_true", help="show what each command prints")
     arguments = parser.parse_args()
+    end_by_exception()
     found = surroundings(arguments.profile, arguments.python)
     pages = [page for page in map(read, arguments.pages or PAGES) if page.commands]
     count = {"passed": 0, "failed": 0, "skipped": 0}
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        outcomes = list(pool.map(lambda page: carry_out(page, found, arguments.show), pages))
+        try:
+            outcomes = list(pool.map(lambda page: carry_out(page, found, arguments.show), pages))
+        except BaseException:
+            ENDED.set()
+            raise
     for page, (outcome, told) in zip(pages, outcomes):
         # Findings are shares of a run, and what ran beside it took its processor: once more, alone.
         if outcome == "failed" and arguments.jobs > 1:
@@ -156,10 +164,12 @@ def carry_out(page, found, show):
         for program in page.programs:
             shutil.copy(program, folder)
         for command in page.commands:
+            if ENDED.is_set():
+                return "skipped", f"skipped: {page.path.name}: ended"
             words = ["bash", "-o", "pipefail", "-c", command.words]
             try:
-                done = subprocess.run(words, cwd=folder, env=found, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_SECONDS)
+                done = finish(words, cwd=folder, env=found, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:
                 return "failed", f"{page.path}:{command.line}: has not ended after {TIMEOUT_SECONDS} s: {command.words}"
             if show:

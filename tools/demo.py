@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tree import NOTHING_APPLIED, ROOT, environment, files_on_servers, mpiexec, pioscope, run, serving
+from tree import NOTHING_APPLIED, ROOT, end_by_exception, environment, files_on_servers, finish, mpiexec, pioscope, run, serving
 
 DEMO = ROOT / "demo"
 # Scratch copies of the folder are elsewhere: a path that begins there would not lead to the program.
@@ -24,6 +24,7 @@ ON_SERVERS = ["two-phase", "ecio"]
 
 
 def main():
+    end_by_exception()
     began = time.monotonic()
     shutil.rmtree(DEMO, ignore_errors=True)
     DEMO.mkdir()
@@ -108,12 +109,12 @@ def step(*words):
     """Shows a command and runs it."""
     words = [str(word) for word in words]
     print("\n$ " + " ".join(words), flush=True)
-    found = environment() | {"PATH": f"{pioscope().parent}{os.pathsep}{os.environ['PATH']}"}
+    found = environment(words) | {"PATH": f"{pioscope().parent}{os.pathsep}{os.environ['PATH']}"}
     # The program itself is looked up in this process's path.
     words[0] = shutil.which(words[0], path=found["PATH"])
     # The exit code does not say whether a strategy was applied.
     errors = subprocess.PIPE if "apply" in words else None
-    done = subprocess.run(words, env=found, timeout=600, stderr=errors, text=True)
+    done = finish(words, env=found, timeout=600, stderr=errors, text=True)
     print(done.stderr or "", end="", file=sys.stderr, flush=True)
     if done.returncode != 0 or NOTHING_APPLIED in (done.stderr or ""):
         sys.exit("the demo stops here")

@@ -177,11 +177,16 @@ def is_there(need, found):
 
 def report(entry, found):
     """Runs a program and writes its report; gives what the index says of it."""
-    with tempfile.TemporaryDirectory(prefix=f"{entry.name}-", ignore_cleanup_errors=True) as folder:
+    # Not in /tmp, which may be in memory: what the index says of files is of a disk.
+    with tempfile.TemporaryDirectory(prefix=f"{entry.name}-", dir=ROOT / "target", ignore_cleanup_errors=True) as folder:
         for name, text in (entry.files or {}).items():
             Path(folder, name).write_text(text)
         bash(entry.prepare, folder, found)
-        command = entry.command.replace(JOB, " ".join(mpiexec(4)))
+        launch = mpiexec(4)
+        if str(COLLAPSE) in entry.command:
+            # Of the MPI that it was compiled with: the folder of Python, which comes first, may have another.
+            launch[0] = shutil.which(launch[0])
+        command = entry.command.replace(JOB, " ".join(launch))
         how = f"apply --strategy {entry.applied} --record" if entry.applied else f"record {entry.record} -o"
         shell = f"sh -c '{command}'" if "<" in command else command
         bash(f"pioscope --quiet {how} {entry.name}.pio -- {shell}", folder, found)

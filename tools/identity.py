@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tree import COLLAPSE, NOTHING_APPLIED, mpiexec, pioscope, run
+from tree import COLLAPSE, NOTHING_APPLIED, end_by_exception, mpiexec, pioscope, run
 
 # Of files that are not on I/O servers.
 STRATEGIES = ["independent", "sieving", "list", "two-phase", "view-based", "auto"]
@@ -27,6 +27,7 @@ def main():
     parser.add_argument("--profile", default="debug", help="build profile of pioscope (default %(default)s)")
     parser.add_argument("--collapse", type=Path, default=COLLAPSE, help="the program, built with the MPI to test")
     arguments = parser.parse_args()
+    end_by_exception()
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="pioscope-identity-") as folder:
         for mesh in arguments.mesh:

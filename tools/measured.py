@@ -129,7 +129,9 @@ def mpi(path=None):
 
 
 def commit():
-    # No repository in an unpacked archive.
+    # No repository in an unpacked archive, and no git on many nodes.
+    if shutil.which("git") is None:
+        return "unknown"
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
 

@@ -17,6 +17,10 @@ if [ -n "$missing" ]; then
     echo "On Debian or Ubuntu: apt-get install$packages" >&2
 fi
 least=90
+if command -v python3 >/dev/null 2>&1 && ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))'; then
+    echo "Pioscope needs Python 3.10 or newer (found: $(python3 --version 2>&1)), as python3 on the PATH." >&2
+    missing="$missing python"
+fi
 minor=$(cargo --version 2>/dev/null | sed -n 's/^cargo 1\.\([0-9]*\).*/\1/p')
 if [ -z "$minor" ] || [ "$minor" -lt "$least" ]; then
     echo "Pioscope needs Rust 1.$least or newer (found: $(cargo --version 2>/dev/null || echo none)): install it with rustup, as an ordinary user." >&2

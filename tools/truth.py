@@ -103,7 +103,8 @@ def is_inside():
 def measure(place, missing, arguments, until):
     if not missing or time.monotonic() > until:
         return
-    hold = contextlib.nullcontext if arguments.small else memory_at_hand
+    # Of a cluster this process may be killed, and who started it keeps the memory.
+    hold = contextlib.nullcontext if arguments.small or is_inside() else memory_at_hand
     with hold(), Lab(place, arguments, in_job=arguments.small) as lab:
         for case in missing:
             if time.monotonic() > until:
@@ -118,7 +119,7 @@ def measure_on_cluster(place, ranks, arguments, until):
     nodes, minutes = NODES[place], (until - time.monotonic()) / 60
     if minutes <= 0:
         return
-    with tempfile.TemporaryDirectory(prefix="pioscope-truth-") as folder:
+    with memory_at_hand(), tempfile.TemporaryDirectory(prefix="pioscope-truth-") as folder:
         slow = Path(folder) / "slow"
         slow.mkdir()
         options = ["--nodes", nodes, "--ranks-per-node", -(-ranks // nodes), *CLUSTER, "--slow", slow]
@@ -231,7 +232,8 @@ class Lab:
 
     def __enter__(self):
         self.open = contextlib.ExitStack()
-        base = Path("/dev/shm") if self.place == "memory" else None
+        # Not in /tmp, which may be in memory, too.
+        base = Path("/dev/shm") if self.place == "memory" else ROOT / "target"
         # On a cluster, nodes share the current folder.
         self.folder = Path.cwd() if self.place in NODES else Path(
             self.open.enter_context(tempfile.TemporaryDirectory(prefix="pioscope-truth-", dir=base)))

@@ -16,7 +16,7 @@ class Pioscope(MakefilePackage):
 
     depends_on("c", type="build")
     depends_on("rust@1.90:", type="build")
-    depends_on("python@3.9:", type="build")
+    depends_on("python@3.10:", type="build")
     depends_on("mpi", type=("build", "run"))
 
     conflicts("platform=darwin", msg="the recorder stands for functions of glibc")

@@ -62,6 +62,9 @@ def arguments():
             parser.error(f"{folder}: expected a folder")
         if folder is not None and folder.resolve().is_relative_to(STATE):
             parser.error(f"{folder}: expected a folder outside {STATE}, which the cluster needs")
+    for path in [ROOT, Path(sys.executable), Path(sys.executable).resolve()]:
+        if path.is_relative_to(STATE):
+            parser.error(f"{path}: expected this tree and Python outside {STATE}, which the cluster hides")
     return chosen
 
 
@@ -202,9 +205,11 @@ def main():
     cluster = Cluster(chosen)
     cluster.start()
     try:
-        sys.exit(subprocess.run(chosen.command, env=cluster.environment()).returncode)
+        code = subprocess.run(chosen.command, env=cluster.environment()).returncode
     except OSError as error:
         sys.exit(f"cluster: {chosen.command[0]}: {error.strerror}")
+    # As shells say it of who was killed.
+    sys.exit(code if code >= 0 else 128 - code)
 
 
 main()
