@@ -57,7 +57,7 @@ impl Auto {
                     let strategy = Strategy::Sieving;
                     let reason =
                         "more ranks than processors: what they told each other would take longer".to_owned();
-                    self.choice = Some(Choice { strategy, holds: 0, reason });
+                    self.choice = Some(Choice { strategy, holds: 0, expected_us: 0, reason });
                     return self.begin_alone(strategy, actions);
                 }
                 if let Some(strategy) = self.context.remembered.strategy {
@@ -94,13 +94,14 @@ impl Auto {
         let early = std::mem::take(&mut descriptions.early);
         let ranks = self.group.ranks;
         let operation = descriptions.operation(self.direction);
-        let Recalled { is_first, meets_next, .. } = self.context.remembered;
+        let Recalled { is_first, has_exchanged, meets_next, .. } = self.context.remembered;
         // Ranks that meet right after it wait for each other, whatever they do.
         let waits_s = if meets_next { 0.0 } else { descriptions.waits_s(is_first) };
         let setting = Setting {
             described: true,
             is_first,
             waits_s,
+            has_exchanged,
             meets_next,
             ..Setting::of(&self.context, self.direction, ranks)
         };

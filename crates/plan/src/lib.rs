@@ -65,7 +65,7 @@ pub use message::{DataPath, Description, Message, MessageError, Purpose};
 pub use nodes::Nodes;
 pub use ompio::Ompio;
 pub use own_hints::{OwnHints, PerNode, Switch};
-pub use remembered::{Recalled, Remembered};
+pub use remembered::{Recalled, Remembered, Took};
 pub use romio::{REDUCTIONS_OF_A_WRITE, Romio};
 pub use sieving::Sieving;
 pub use site::{Context, Gaps, Site, Via, Views};

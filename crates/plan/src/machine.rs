@@ -205,6 +205,8 @@ pub struct Choice {
     /// For how many operations like this one it is to be held: before, what is likely to be gained by another choice, as ranks may
     /// wait for each other no longer, is less than what they wait to make it. [`u32::MAX`] where nothing can be gained.
     pub holds: u32,
+    /// Microseconds that it is expected to take once all ranks have begun it.
+    pub expected_us: u64,
     /// Why, for people to read.
     pub reason: String,
 }

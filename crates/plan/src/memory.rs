@@ -94,6 +94,7 @@ mod tests {
     use super::*;
     use crate::access::Direction;
     use crate::machine::Choice;
+    use crate::remembered::Took;
     use crate::strategy::Strategy;
 
     fn site(terms: Terms) -> Site {
@@ -103,8 +104,8 @@ mod tests {
     /// After a choice for a strategy without messages.
     fn learned() -> Remembered {
         let mut remembered = Remembered::default();
-        let choice = Choice { strategy: Strategy::List, holds: 0, reason: String::new() };
-        remembered.learn(Direction::Write, &choice, 0);
+        let choice = Choice { strategy: Strategy::List, holds: 0, expected_us: 0, reason: String::new() };
+        remembered.learn(Direction::Write, &choice, Took::default());
         remembered
     }
 

@@ -11,6 +11,9 @@ const FIRST_THAT_HOLDS: u32 = 48;
 const LONGEST: u32 = 63;
 const LONGEST_THAT_HOLDS: u32 = 255;
 
+/// Of how much longer than expected exchanges took, this part is forgotten whenever ranks go on each for itself.
+const FORGOTTEN: u64 = 8;
+
 /// What is kept in mind of an open file's collective operations under its views in force.
 ///
 /// How long ranks waited for each other when they last described their accesses is what they expect of the next time. A choice for
@@ -38,6 +41,19 @@ struct Kept {
     /// For so many it held.
     held: u32,
     waited_us: Option<u64>,
+    /// By how much longer than expected the last exchange took.
+    beyond_us: Option<u64>,
+    /// By how much longer the last two took at least: one alone may have had bad luck.
+    exchanging_us: u64,
+}
+
+/// How long an operation took one rank, microseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Took {
+    /// Until it knew what all ranks access.
+    pub waited_us: u64,
+    /// In all.
+    pub all_us: u64,
 }
 
 /// What an operation is to know of those before it.
@@ -47,16 +63,19 @@ pub struct Recalled {
     pub strategy: Option<Strategy>,
     /// Whether the ranks have not described such accesses yet. The same on all ranks.
     pub is_first: bool,
-    /// Microseconds that this rank waited for the others when they last did; if they have not, those since the ranks met, divided by
-    /// the operations since. Who is the last to come has most of these.
+    /// Microseconds that this rank waited for the others when they last did, or, if those are more, that an exchange took it longer
+    /// than expected; if they have not, those since the ranks met, divided by the operations since. Who is the last to come has most of
+    /// these.
     pub told_us: u64,
+    /// Whether the ranks have exchanged data in such an operation before. The same on all ranks.
+    pub has_exchanged: bool,
     /// Whether the ranks are likely to set views or close the file next: they did so after as many operations. The same on all ranks.
     pub meets_next: bool,
 }
 
 impl Default for Recalled {
     fn default() -> Recalled {
-        Recalled { strategy: None, is_first: true, told_us: 0, meets_next: false }
+        Recalled { strategy: None, is_first: true, told_us: 0, has_exchanged: false, meets_next: false }
     }
 }
 
@@ -72,7 +91,8 @@ impl Remembered {
         let told_us = kept.waited_us.unwrap_or(since_met_us / (1 + u64::from(self.quiet)));
         self.quiet = self.quiet.saturating_add(strategy.is_some().into());
         let meets_next = self.since == self.meets_after;
-        Recalled { strategy, is_first: kept.waited_us.is_none(), told_us, meets_next }
+        let (is_first, has_exchanged) = (kept.waited_us.is_none(), kept.beyond_us.is_some());
+        Recalled { strategy, is_first, told_us, has_exchanged, meets_next }
     }
 
     /// The ranks meet: they open a file with views of which this is known, or set such.
@@ -98,21 +118,28 @@ impl Remembered {
         self.each.iter_mut().for_each(|kept| kept.left = 0);
     }
 
-    /// Takes note of what the ranks chose when they had described their accesses, and how long this one waited for that.
-    pub fn learn(&mut self, direction: Direction, choice: &Choice, waited_us: u64) {
+    /// Takes note of what the ranks chose when they had described their accesses, and how long that took this one.
+    pub fn learn(&mut self, direction: Direction, choice: &Choice, took: Took) {
         let chosen = choice.strategy;
         self.quiet = 0;
         let kept = &mut self.each[direction as usize];
         // So it is with what it waited.
-        let waited_us = Some(waited_us / (1 + u64::from(kept.held)));
+        let waited_us = took.waited_us / (1 + u64::from(kept.held));
         *kept = if chosen.sends_messages() {
-            Kept { waited_us, ..Kept::default() }
+            let exchange_us = took.all_us.saturating_sub(took.waited_us);
+            let beyond_us = waited_us + exchange_us.saturating_sub(choice.expected_us);
+            let exchanging_us = kept.beyond_us.map_or(0, |before_us| before_us.min(beyond_us));
+            let waited_us = Some(waited_us.max(exchanging_us));
+            Kept { waited_us, beyond_us: Some(beyond_us), exchanging_us, ..Kept::default() }
         } else {
             let first = choice.holds.clamp(FIRST, FIRST_THAT_HOLDS);
             let longest = choice.holds.clamp(LONGEST, LONGEST_THAT_HOLDS);
             let is_confirmed = kept.strategy == Some(chosen);
             let held = if is_confirmed { (kept.held * 4).clamp(first, longest) } else { first };
-            Kept { strategy: Some(chosen), left: held, held, waited_us }
+            // Now and then an exchange is tried again: it may take that no longer.
+            let exchanging_us = kept.exchanging_us - kept.exchanging_us / FORGOTTEN;
+            let waited_us = Some(waited_us.max(exchanging_us));
+            Kept { strategy: Some(chosen), left: held, held, waited_us, exchanging_us, ..*kept }
         };
         if chosen.sends_messages() {
             self.quiet_no_more();
@@ -125,7 +152,11 @@ mod tests {
     use super::*;
 
     fn choice(strategy: Strategy) -> Choice {
-        Choice { strategy, holds: 0, reason: String::new() }
+        Choice { strategy, holds: 0, expected_us: 0, reason: String::new() }
+    }
+
+    fn after(waited_us: u64) -> Took {
+        Took { waited_us, all_us: waited_us }
     }
 
     /// Of so many operations, in which this would be the choice, those in which ranks describe.
@@ -136,7 +167,7 @@ mod tests {
                 Some(strategy) => assert_eq!(strategy, choice.strategy),
                 None => {
                     described.push(operation);
-                    remembered.learn(Direction::Write, choice, 0);
+                    remembered.learn(Direction::Write, choice, Took::default());
                 }
             }
         }
@@ -169,23 +200,24 @@ mod tests {
     #[test]
     fn after_an_exchange_ranks_describe_whatever_comes() {
         let mut remembered = Remembered::default();
-        remembered.learn(Direction::Write, &choice(Strategy::Sieving), 0);
+        remembered.learn(Direction::Write, &choice(Strategy::Sieving), Took::default());
         assert!(remembered.recall(Direction::Write, 0).strategy.is_some());
-        remembered.learn(Direction::Read, &choice(Strategy::TwoPhase), 0);
+        remembered.learn(Direction::Read, &choice(Strategy::TwoPhase), Took::default());
         assert!(remembered.recall(Direction::Write, 0).strategy.is_none());
     }
 
     #[test]
     fn ranks_expect_to_wait_as_they_waited() {
         let mut remembered = Remembered::default();
-        remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 700);
-        let waited = |told_us| Recalled { is_first: false, told_us, ..Recalled::default() };
+        remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), after(700));
+        let waited =
+            |told_us| Recalled { is_first: false, told_us, has_exchanged: true, ..Recalled::default() };
         assert_eq!(remembered.recall(Direction::Write, 5000), waited(700));
         assert_eq!(
             remembered.recall(Direction::Read, 5000),
             Recalled { told_us: 5000, ..Recalled::default() }
         );
-        remembered.learn(Direction::Write, &choice(Strategy::List), 900);
+        remembered.learn(Direction::Write, &choice(Strategy::List), after(900));
         for _ in 0..3 {
             assert_eq!(remembered.recall(Direction::Write, 0).strategy, Some(Strategy::List));
         }
@@ -194,8 +226,32 @@ mod tests {
         assert_eq!(remembered.recall(Direction::Read, 4000).told_us, 1000);
         assert_eq!(remembered.met().recall(Direction::Read, 4000).told_us, 4000);
         // Four operations went by.
-        remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), 2000);
+        remembered.learn(Direction::Write, &choice(Strategy::TwoPhase), after(2000));
         assert_eq!(remembered.recall(Direction::Write, 0), waited(500));
+    }
+
+    #[test]
+    fn ranks_expect_an_exchange_to_take_as_much_longer_as_the_last_two_did() {
+        let mut remembered = Remembered::default();
+        let exchange = Choice { expected_us: 1000, ..choice(Strategy::TwoPhase) };
+        let mut told_us = |choice: &Choice, waited_us, all_us| {
+            remembered.learn(Direction::Write, choice, Took { waited_us, all_us });
+            let mut now = remembered;
+            while now.recall(Direction::Write, 0).strategy.is_some() {}
+            now.recall(Direction::Write, 0).told_us
+        };
+        // Once may have been bad luck; twice is not.
+        assert_eq!(told_us(&exchange, 500, 9000), 500);
+        assert_eq!(told_us(&exchange, 200, 3000), 2000);
+        assert_eq!(told_us(&exchange, 200, 17_000), 2000);
+        assert_eq!(told_us(&exchange, 200, 900), 200);
+        assert_eq!(told_us(&exchange, 200, 17_000), 200);
+        assert_eq!(told_us(&exchange, 200, 17_000), 16_000);
+        // Each for itself they forget it little by little, whatever they wait to ask.
+        assert_eq!(told_us(&choice(Strategy::List), 100, 100), 14_000);
+        assert_eq!(told_us(&choice(Strategy::List), 100, 100), 12_250);
+        // Tried again, once is enough.
+        assert_eq!(told_us(&exchange, 0, 9000), 8000);
     }
 
     #[test]
@@ -221,7 +277,7 @@ mod tests {
     fn another_choice_is_tried_anew() {
         let mut remembered = Remembered::default();
         for chosen in [Strategy::List, Strategy::List, Strategy::Sieving] {
-            remembered.learn(Direction::Write, &choice(chosen), 0);
+            remembered.learn(Direction::Write, &choice(chosen), Took::default());
         }
         assert_eq!(described(&mut remembered, 5, &choice(Strategy::Sieving)), [3]);
     }

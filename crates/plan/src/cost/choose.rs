@@ -32,8 +32,9 @@ const EQUAL: f64 = 1.1;
 pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice {
     let estimates = possible(operation, setting, terms);
     let times = if setting.is_first { WORTH_AN_EXCHANGE } else { 1.0 };
+    let waits_s = setting.waits_s + leaves_s(operation, setting, terms);
     let expected = |one: &Estimate| match one.strategy.sends_messages() {
-        true => one.seconds() * times + setting.waits_s,
+        true => one.seconds() * times + waits_s,
         false => one.seconds(),
     };
     let least = estimates.iter().map(expected).fold(f64::INFINITY, f64::min);
@@ -42,22 +43,32 @@ pub fn choose(operation: &Operation, setting: &Setting, terms: &Terms) -> Choice
     let list_first = is_list_first(operation, setting, terms);
     let Some(best) = equal.min_by_key(|one| (one.strategy == Strategy::List) != list_first) else {
         let reason = "nothing else can be used".to_owned();
-        return Choice { strategy: Strategy::Sieving, holds: 0, reason };
+        return Choice { strategy: Strategy::Sieving, holds: 0, expected_us: 0, reason };
     };
     // Where not all ranks have data, they may the next time: that is another operation.
-    let holds = if operation.busy < operation.ranks { 0 } else { holds(best, &estimates, setting) };
+    let holds = if operation.busy < operation.ranks { 0 } else { holds(best, &estimates, waits_s) };
     let mut reason = reason(operation, best, &estimates);
-    if setting.waits_s > 0.0 {
-        reason += &format!("; who exchanges data waits {:.3} ms", setting.waits_s * 1e3);
+    if waits_s > 0.0 {
+        reason += &format!("; who exchanges data waits {:.3} ms", waits_s * 1e3);
     }
-    Choice { strategy: best.strategy, holds, reason }
+    Choice { strategy: best.strategy, holds, expected_us: (best.seconds() * 1e6) as u64, reason }
+}
+
+/// How long ranks that end an operation together wait in the mean until each has left it. Where they share processors, the first to
+/// leave goes on with something else, on the processor of those that are yet to leave: unless it meets them there. Where it was
+/// measured, that counts.
+fn leaves_s(operation: &Operation, setting: &Setting, terms: &Terms) -> f64 {
+    if setting.meets_next || setting.has_exchanged {
+        return 0.0;
+    }
+    terms.turns_s(operation.ranks, setting.processors) / 2.0
 }
 
 /// For how many operations `best` is to be held: see [`Choice::holds`].
-fn holds(best: &Estimate, estimates: &[Estimate], setting: &Setting) -> u32 {
+fn holds(best: &Estimate, estimates: &[Estimate], waits_s: f64) -> u32 {
     let exchanging = estimates.iter().filter(|one| one.strategy.sends_messages());
     let gain_s = best.seconds() - exchanging.map(Estimate::seconds).fold(f64::INFINITY, f64::min);
-    if gain_s <= 0.0 { u32::MAX } else { (setting.waits_s / gain_s * SELDOM) as u32 }
+    if gain_s <= 0.0 { u32::MAX } else { (waits_s / gain_s * SELDOM) as u32 }
 }
 
 /// Whether list is the first of equals, not the last.

@@ -45,6 +45,8 @@ pub struct Setting {
     pub is_first: bool,
     /// Seconds that ranks which exchange data are to wait for those that come late, as far as that is known.
     pub waits_s: f64,
+    /// Whether the ranks have exchanged data in such an operation before: then those seconds are by how much longer that took.
+    pub has_exchanged: bool,
     /// Whether the ranks are likely to meet in the call after it: who is through first waits there for the last.
     pub meets_next: bool,
 }
@@ -75,6 +77,7 @@ impl Setting {
             described: false,
             is_first: true,
             waits_s: 0.0,
+            has_exchanged: false,
             meets_next: false,
         }
     }

@@ -334,6 +334,22 @@ fn ranks_that_take_turns_wait_for_those_that_compute_meanwhile() {
     assert!((time(2, false) / time(2, true) - 2.5 * 9.0 / 16.0).abs() < 1e-9);
 }
 
+/// Eight ranks, each with pieces that lie between the others'.
+#[test]
+fn ranks_that_share_processors_leave_an_exchange_one_after_the_other() {
+    let operation = interleaved(Direction::Write, 8, 4096, 128);
+    let chosen = |setting: Setting| {
+        let setting = Setting { described: true, is_first: false, ..setting };
+        choose(&operation, &setting, &Terms::MEASURED).strategy
+    };
+    let crowded = Setting { processors: 2, ..setting(0, 8) };
+    assert_eq!(chosen(setting(0, 8)), Strategy::TwoPhase);
+    assert_eq!(chosen(crowded.clone()), Strategy::Sieving);
+    // Where they meet next, they wait there; and if they have done it before, they know.
+    assert_eq!(chosen(Setting { meets_next: true, ..crowded.clone() }), Strategy::TwoPhase);
+    assert_eq!(chosen(Setting { has_exchanged: true, ..crowded }), Strategy::TwoPhase);
+}
+
 #[test]
 fn what_was_told_already_costs_nothing_again() {
     let operation = interleaved(Direction::Write, 8, 1000, 4);

@@ -6,7 +6,7 @@ use pio_layout::View;
 use pio_machine::Duration;
 use pio_plan::{
     Access, Action, Beside, Context, DataPath, Direction, Event as PlanEvent, Group, Io, Message, Piece,
-    Purpose, Rank, Shape, Site, Strategy, Via, ViewExchange, Views,
+    Purpose, Rank, Shape, Site, Strategy, Took, Via, ViewExchange, Views,
 };
 use pio_protocol::client::Naming;
 use pio_trace::{Call, HandleId};
@@ -114,9 +114,10 @@ impl Engine<'_> {
         let What::Access { direction, .. } = self.step(rank) else { return };
         if let (Some(choice), false) = (machine.choice(), self.is_asynchronous(rank)) {
             let waited = chose_after.unwrap_or_default();
-            let waited_us = self.told_us(waited);
+            let all = self.now.since(*began);
+            let took = Took { waited_us: self.told_us(waited), all_us: self.told_us(all) };
             *self.memories.met(rank, key.of) = *began + waited;
-            self.memories.of(rank, key.of).learn(*direction, choice, waited_us);
+            self.memories.of(rank, key.of).learn(*direction, choice, took);
         }
     }
 

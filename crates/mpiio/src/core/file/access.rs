@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pio_layout::View;
 use pio_plan::{
     Access, Beside, Choice, Context, Direction, Group, Hints, Rank, Recalled, Remembered, Shape, Site,
-    StateMachine, Strategy, ToldViews, Views,
+    StateMachine, Strategy, ToldViews, Took, Views,
 };
 
 use crate::core::file::hints::Kept;
@@ -150,7 +150,8 @@ impl Inner {
                 to_the_end(&mut channel, self.site.via, |channel| operation.step(self, channel, May::ALL));
             if let Some((choice, after)) = operation.choice() {
                 let mut state = self.state();
-                state.remembered.learn(direction, choice, told_us(after));
+                let took = Took { waited_us: told_us(after), all_us: told_us(began.elapsed()) };
+                state.remembered.learn(direction, choice, took);
                 state.met = began + after;
             }
             return outcome;
