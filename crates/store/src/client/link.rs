@@ -64,6 +64,8 @@ pub(super) struct ServerLink {
     connection: Option<Box<dyn Connection>>,
     /// Bytes that went over connections that are no more.
     traffic: Traffic,
+    /// What a message may have, as the server said.
+    head_bytes: u32,
     data_bytes: u32,
     head: Vec<u8>,
     /// How long the connection waits for an answer.
@@ -83,6 +85,7 @@ impl ServerLink {
             session: ClientSession::new(),
             connection: None,
             traffic: Traffic::default(),
+            head_bytes: 0,
             data_bytes: 0,
             head: Vec::new(),
             answer_timeout: Duration::ZERO,
@@ -191,6 +194,10 @@ impl ServerLink {
         self.head.clear();
         request.encode(&mut self.head);
         let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        if self.head.len() > self.head_bytes as usize {
+            // The server would hang up, again and again.
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, TooLong { limit: self.head_bytes }));
+        }
         let timeout = self.retry.answer_timeout(&request.body);
         if timeout != self.answer_timeout {
             connection.set_timeouts(Some(timeout), Some(self.retry.timeout()))?;
@@ -229,12 +236,21 @@ impl ServerLink {
         }
     }
 
-    /// Notes that the connection broke; an error if nothing has worked for too long.
+    /// Notes that the connection broke, and waits a while if it is not the first one; an error if nothing has worked for too long,
+    /// or will work.
     fn broke(&mut self, error: io::Error) -> Result<(), StoreError> {
         self.disconnect();
+        if let Some(TooLong { limit }) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            return Err(StoreError::TooLong { server: self.server, limit: *limit });
+        }
         let waited = error.kind() == io::ErrorKind::TimedOut;
-        let again = self.retry.broke(self.start.elapsed(), waited);
-        if again { Ok(()) } else { Err(self.unreachable(error)) }
+        match self.retry.broke(self.start.elapsed(), waited) {
+            Some(pause) => {
+                thread::sleep(pause);
+                Ok(())
+            }
+            None => Err(self.unreachable(error)),
+        }
     }
 
     /// Connects, and sends again what was not answered.
@@ -278,12 +294,13 @@ impl ServerLink {
         let mut connection = transport.connect(&self.address, token, left.min(CONNECTING))?;
         connection.set_timeouts(Some(left), Some(left))?;
         let welcome = match greet(&mut *connection, token, self.identity.client, self.server) {
-            Ok(Greeted::Welcome { data_bytes }) => Ok(data_bytes),
+            Ok(Greeted::Welcome { head_bytes, data_bytes }) => Ok((head_bytes, data_bytes)),
             Ok(Greeted::Busy) => Err(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
             Ok(Greeted::Refused(reason)) => Err(Rejected::Refused(reason)),
             Err(error) => Err(Rejected::Broke(error)),
         };
-        self.data_bytes = welcome.inspect_err(|_| self.traffic = self.traffic + connection.traffic())?;
+        (self.head_bytes, self.data_bytes) =
+            welcome.inspect_err(|_| self.traffic = self.traffic + connection.traffic())?;
         connection.set_timeouts(Some(self.retry.timeout()), Some(self.retry.timeout()))?;
         self.connection = Some(connection);
         self.answer_timeout = self.retry.timeout();
@@ -292,6 +309,13 @@ impl ServerLink {
         }
         Ok(())
     }
+}
+
+/// A request's head is longer than its server takes.
+#[derive(Debug, thiserror::Error)]
+#[error("a request that says more than the {limit} bytes that the server takes")]
+struct TooLong {
+    limit: u32,
 }
 
 enum Rejected {

@@ -128,6 +128,7 @@ fn messages_have_the_bytes_that_are_predicted() {
     let plain = View::contiguous(0);
     let few = MOST_EXTENTS as u64 * 7;
     let placement = file.file().placement;
+    let long = long_view();
     // Every way to every server is there, and has the numbers of the links below.
     file.write_at(0, &bytes(6_000_000, 1)).unwrap();
     let mut links: Vec<ClientSession> = (0..3).map(|_| ClientSession::new()).collect();
@@ -135,6 +136,7 @@ fn messages_have_the_bytes_that_are_predicted() {
         (Naming::View, &plain, 17..3_000_017),
         (Naming::View, &pieces, 0..500_000),
         (Naming::View, &pieces, 3..500_009),
+        (Naming::View, &long, 5..1_000_000),
         (Naming::List, &pieces, 0..few),
         (Naming::List, &pieces, 70_000..70_000 + few),
         (Naming::List, &plain, 0..2_000_000),
@@ -162,6 +164,39 @@ fn messages_have_the_bytes_that_are_predicted() {
             assert_eq!(real, (sent, received), "{naming:?}, {direction:?}, {positions:?}");
         }
     }
+}
+
+/// The server hung up on a request that named such a view, and the client came back with it until its time was over.
+#[test]
+fn a_view_that_no_request_can_name_is_sent_in_parts() {
+    let scene = Scene::new(3);
+    let file = scene.client().open("long", CREATE, striped(65536)).unwrap();
+    let view = long_view();
+    let data = bytes(1_800_000, 5);
+    file.write(&view, 0..1_800_000, &&data[..]).unwrap();
+    let mut whole = vec![0; file.size().unwrap() as usize];
+    file.read_at(0, &mut whole).unwrap();
+    let mut at = 0;
+    for extent in view.extents(0..1_800_000) {
+        let (offset, len) = (extent.offset as usize, extent.len as usize);
+        assert!(whole[offset..offset + len] == data[at..at + len], "{offset}");
+        at += len;
+    }
+    let mut back = vec![0; 1_000_000];
+    assert_eq!(file.read(&view, 100_000..1_100_000, &mut &mut back[..]).unwrap(), 1_000_000);
+    assert!(back == data[100_000..1_100_000]);
+}
+
+/// 600,000 pieces of 3 bytes at irregular distances.
+fn long_view() -> View {
+    let mut offset = 0;
+    let offsets: Vec<i64> = (0..600_000)
+        .map(|piece: i64| {
+            offset += 64 + piece * piece % 13;
+            offset
+        })
+        .collect();
+    View::new(7, 1, Datatype::hindexed_block(3, &offsets, &Datatype::bytes(1)).unwrap()).unwrap()
 }
 
 #[test]
