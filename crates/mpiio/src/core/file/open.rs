@@ -160,7 +160,7 @@ impl Attempt<'_> {
             let _ = std::fs::set_permissions(name, permissions);
         }
         // Now: as soon as all know that all have opened the file, some may write to it.
-        let end = if mode.appends() { storage.size().unwrap_or(0) } else { 0 };
+        let end = if mode.appends() { storage.size()? } else { 0 };
         Ok((storage, end))
     }
 
