@@ -206,8 +206,11 @@ impl RemoteFile {
     pub(crate) fn lock(&self, range: Range<u64>, shared: bool) -> Result<(), IoError> {
         let path = self.file.path();
         let mut waiting = |holder: &Holder| eprintln!("pioscope: {path}: waiting for a lock of {holder}");
-        let lock =
-            self.file.lock_telling(range.clone(), shared, LOCK_TIMEOUT, &mut waiting).map_err(refused)?;
+        let asked = self.file.lock_telling(range.clone(), shared, LOCK_TIMEOUT, &mut waiting);
+        let lock = asked.map_err(refused).map_err(|error| {
+            // Servers have locks: whatever they say is no reason to do without.
+            if error.says_that_nothing_can_be_locked() { IoError { errno: libc::EIO } } else { error }
+        })?;
         self.locks().push((range, lock));
         Ok(())
     }
