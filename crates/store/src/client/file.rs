@@ -203,6 +203,14 @@ impl StoreFile {
         self.sync()
     }
 
+    /// Removes the file, unless another has its path by now, which stays.
+    ///
+    /// # Errors
+    /// [`Failure::NotFound`](pio_protocol::Failure::NotFound) if its path is not this file's any more; or a server is not there.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        self.store.remove_opened(&self.path, self.file.id)
+    }
+
     /// Locks a range for this client: alone, or with others that share it. Waits for its turn, which comes first come
     /// first served, as long as `patience`.
     ///

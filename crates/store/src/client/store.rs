@@ -246,6 +246,22 @@ impl Store {
         }
     }
 
+    /// Removes an open file, unless another has its path by now; then it says so, and that one stays.
+    ///
+    /// # Errors
+    /// [`Failure::NotFound`] if its path is not this file's any more; or a server is not there.
+    pub(super) fn remove_opened(&self, path: &str, file: FileId) -> Result<(), StoreError> {
+        let name = self.name(path)?;
+        let server = self.owner(&name);
+        match self.call(path, server, Body::LookUp { name })? {
+            Answer::File { file: Some(found), .. } if found == file => self.remove(path),
+            Answer::File { .. } => {
+                Err(StoreError::Failed { path: path.into(), server, failure: Failure::NotFound })
+            }
+            _ => Err(StoreError::Confused { server }),
+        }
+    }
+
     /// Gives a file one more path; the file that had it, if any, is there without it.
     ///
     /// # Errors

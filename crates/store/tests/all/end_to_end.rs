@@ -199,6 +199,24 @@ fn long_view() -> View {
     View::new(7, 1, Datatype::hindexed_block(3, &offsets, &Datatype::bytes(1)).unwrap()).unwrap()
 }
 
+/// A file that is to go when it is closed took the one with it that had its path by then.
+#[test]
+fn an_open_file_is_removed_under_its_own_path_alone() {
+    let scene = Scene::new(2);
+    let store = scene.client();
+    let ours = store.open("mine", CREATE, striped(0)).unwrap();
+    store.rename("mine", "moved").unwrap();
+    let gone = |removed: Result<(), StoreError>| {
+        matches!(removed, Err(StoreError::Failed { failure: Failure::NotFound, .. }))
+    };
+    assert!(gone(ours.remove()));
+    store.open("mine", NEW, striped(0)).unwrap();
+    assert!(gone(ours.remove()));
+    assert!(store.stat("mine").is_ok() && store.stat("moved").is_ok());
+    store.open("moved", OPEN, striped(0)).unwrap().remove().unwrap();
+    assert!(store.stat("moved").is_err());
+}
+
 #[test]
 fn a_list_that_is_too_long_is_refused() {
     let scene = Scene::new(1);

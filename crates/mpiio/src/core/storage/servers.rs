@@ -74,9 +74,11 @@ fn name_in_store(path: &str, all: bool, folder: &str) -> Option<String> {
 
 /// Removes a file by name.
 pub(crate) fn remove(name: &str) -> Result<(), IoError> {
-    let removed = connected().and_then(|store| store.remove(name));
-    removed
-        .map_err(|error| if is_an_answer(&error) { IoError { errno: error.errno() } } else { refused(error) })
+    connected().and_then(|store| store.remove(name)).map_err(not_removed)
+}
+
+fn not_removed(error: StoreError) -> IoError {
+    if is_an_answer(&error) { IoError { errno: error.errno() } } else { refused(error) }
 }
 
 /// Says why this thread's last opening of a file failed, if MPI has no class that does. All ranks open, and one says it.
@@ -168,9 +170,9 @@ impl RemoteFile {
         (striping.unit, striping.factor)
     }
 
-    /// Removes the file.
+    /// Removes the file, unless another has its name by now.
     pub(crate) fn remove(&self) -> Result<(), IoError> {
-        remove(self.file.path())
+        self.file.remove().map_err(not_removed)
     }
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
