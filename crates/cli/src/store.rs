@@ -138,7 +138,7 @@ fn list(store: &Store, prefixes: &[String], long: bool, JsonFlag { json }: JsonF
     let with_size = |path: String| match long.then(|| store.stat(&path)).transpose() {
         // It was removed since its name was read.
         Err(error) if unfinished::is_missing(&error) => Ok(None),
-        Err(error @ StoreError::Failed { failure: Failure::Damaged { .. }, .. }) => {
+        Err(error @ StoreError::Failed { failure: Failure::Damaged { .. } | Failure::FolderLost, .. }) => {
             warning!("{error}");
             Ok(Some((None, path)))
         }
@@ -152,7 +152,7 @@ fn list(store: &Store, prefixes: &[String], long: bool, JsonFlag { json }: JsonF
     let mut text = String::new();
     for (size, path) in found {
         if long {
-            // Of what is damaged, nobody knows.
+            // Of what is damaged or lost, nobody knows.
             let size = size.map_or_else(|| "?".to_owned(), |size| size.to_string());
             text.push_str(&format!("{size:>15} "));
         }
