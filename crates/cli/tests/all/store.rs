@@ -401,6 +401,20 @@ fn a_copy_that_has_its_path_already_is_complete() {
     }
 }
 
+/// What a copy that was killed left is found under the name that the store has, however the path is written.
+#[test]
+fn what_another_copy_left_is_removed_whatever_the_path_looks_like() {
+    let scene = Scene::new();
+    fs::write(scene.place.join("f"), data(1000)).unwrap();
+    let store = Store::connect(&scene.place.join("store/store.toml")).unwrap();
+    for path in ["run/f", "/run/f", "run//f", "./run/f"] {
+        let mode = Mode { create: true, exclusive: true };
+        drop(store.open("run/f.0123abcd.part", mode, StripingHints::default()).unwrap());
+        scene.store(&["cp", "f", &format!("pioscope:{path}")]).succeeds();
+        assert_eq!(scene.store(&["ls"]).succeeds().out, "run/f\n", "{path}");
+    }
+}
+
 /// Each of them looks for what others left, and must not take one that is about to begin for that.
 #[test]
 fn many_copies_to_one_path_at_once_all_succeed() {
