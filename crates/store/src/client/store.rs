@@ -496,8 +496,8 @@ impl Store {
     /// Removes the parts of a file that has no name any more, then its record.
     fn drop_data(&self, path: &str, id: FileId) -> Result<(), StoreError> {
         let file = match self.describe(path, id) {
-            // Where its parts are is not known any more.
-            Err(StoreError::Failed { failure: Failure::FolderLost, .. }) => return Ok(()),
+            // Where its parts are is not known any more. The name is gone, as it was to be.
+            Err(StoreError::Failed { failure: Failure::FolderLost | Failure::NotFound, .. }) => return Ok(()),
             described => described?,
         };
         let servers = file.placement.servers_with_a_part();

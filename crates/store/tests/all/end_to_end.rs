@@ -10,7 +10,7 @@ use pio_protocol::client::{
 };
 use pio_protocol::{Expected, Failure, MOST_EXTENTS};
 use pio_store::StoreError;
-use pio_store::client::{Checked, Layed, Mode, Store, StripingHints};
+use pio_store::client::{Checked, Layed, Mode, Store, StripingHints, Unreferenced};
 
 const CREATE: Mode = Mode { create: true, exclusive: false };
 const NEW: Mode = Mode { create: true, exclusive: true };
@@ -215,6 +215,19 @@ fn an_open_file_is_removed_under_its_own_path_alone() {
     assert!(store.stat("mine").is_ok() && store.stat("moved").is_ok());
     store.open("moved", OPEN, striped(0)).unwrap().remove().unwrap();
     assert!(store.stat("moved").is_err());
+}
+
+/// It was gone, and the answer was that it had not been there.
+#[test]
+fn a_name_that_alone_is_left_of_a_file_can_be_removed() {
+    let scene = Scene::new(2);
+    let store = scene.client();
+    let file = store.open("name", NEW, striped(0)).unwrap().file();
+    let part = Unreferenced { server: 0, file, bytes: 0, name_lost_by: None };
+    store.remove_unreferenced(&part).unwrap();
+    assert!(store.stat("name").is_err());
+    store.remove("name").unwrap();
+    assert_eq!(store.list("").unwrap(), []);
 }
 
 #[test]
