@@ -66,6 +66,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         }
         None => 0..servers,
     };
+    if let Some(port) = arguments.listen.as_deref().and_then(port)
+        && indices.len() > 1
+    {
+        bail!(
+            "--listen with port {port}: {} servers in one process cannot all listen there. Give the host alone, and each takes a \
+             port of its own; or start each with --server-index and a port",
+            indices.len()
+        );
+    }
     // For what is made without a mode, and against a umask that would take from the owner, too.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     raise_descriptor_limit();
@@ -233,6 +242,12 @@ fn listener(
         bound => bound.with_context(|| format!("cannot listen at {tcp}: --listen names another address"))?,
     };
     Ok((Box::new(listener), ucx_port))
+}
+
+/// The port that an address names, if it is not any.
+fn port(address: &str) -> Option<u16> {
+    let (_, port) = Address::parse(address).tcp.rsplit_once(':')?;
+    port.parse().ok().filter(|port| *port != 0)
 }
 
 fn limit(text: &str) -> Result<u64> {

@@ -91,6 +91,17 @@ fn a_server_that_is_not_there_is_refused() {
     assert_eq!(said, "pioscope: there is no server 2: expected less than 2\n");
 }
 
+/// The second was said to run already where the first was just started.
+#[test]
+fn several_servers_do_not_share_a_port() {
+    let place = Place::new();
+    let serve = |listen| place.pioscope(["serve", "--servers", "4", "--listen", listen, "--dir", "store"]);
+    let why = "--listen with port 4000: 4 servers in one process cannot all listen there";
+    serve("127.0.0.1:4000").fails_with(why);
+    serve("127.0.0.1:4000,ucx=4001").fails_with(why);
+    assert!(!place.join("store").exists());
+}
+
 /// All files and folders in and below a folder, each with its mode.
 fn modes(folder: &Path) -> Vec<(std::path::PathBuf, u32)> {
     let mut found = vec![(folder.to_owned(), fs::metadata(folder).unwrap().mode() & 0o7777)];
