@@ -195,15 +195,6 @@ pub struct Request {
 }
 
 impl Body {
-    /// Whether doing it twice is not the same as doing it once: such requests are remembered durably.
-    pub fn is_once_only(&self) -> bool {
-        match self {
-            Body::Create { exclusive, .. } => *exclusive,
-            Body::Unlink { .. } | Body::Link { .. } | Body::MovePointer { .. } => true,
-            _ => false,
-        }
-    }
-
     /// Whether a server may need minutes for it.
     pub fn takes_long(&self) -> bool {
         matches!(
