@@ -204,6 +204,9 @@ impl Body {
                 | Body::SetLength { .. }
                 | Body::RemovePart { .. }
                 | Body::Check { .. }
+                // They go through folders that may have millions of parts.
+                | Body::Usage
+                | Body::Parts { .. }
         )
     }
 

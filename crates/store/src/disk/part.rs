@@ -97,6 +97,11 @@ impl Paths {
         }
     }
 
+    /// Whether there is anything of the part.
+    pub(super) fn exist(&self) -> bool {
+        self.data.exists() || self.sums.exists()
+    }
+
     /// Bytes that the part takes on its disk.
     pub(super) fn taken_bytes(&self) -> u64 {
         let files = [&self.data, &self.sums];
