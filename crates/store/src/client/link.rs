@@ -1,6 +1,7 @@
 //! A client's way to one server: a [`ClientSession`] driven over a connection, which may break and be made again.
 
 use std::io::{self, IoSlice};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use pio_protocol::{Answer, Body, ClientId, Extents, FileRef, Reply, ReplyBody, R
 use super::memory::{GATHER_BYTES, Sink, Source};
 use super::options::{Options, Unanswered};
 use crate::auth::Token;
+use crate::config::StoreDescription;
 use crate::error::StoreError;
 use crate::greet::{Greeted, greet};
 use crate::transport::{Connection, Traffic, Transport};
@@ -19,7 +21,7 @@ use crate::transport::{Connection, Traffic, Transport};
 /// How long one attempt to connect may take: the next one may find a server that has started since.
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// Who waits longer for a server is told.
+/// Who waits longer for a server is told, and looks as often whether it is somewhere else by now.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Who connects, and how.
@@ -29,6 +31,8 @@ pub(super) struct Identity {
     pub(super) token: Token,
     pub(super) transport: Transport,
     pub(super) options: Options,
+    /// The file that says where the servers are, if they were found by one.
+    pub(super) description: Option<PathBuf>,
 }
 
 /// What an operation's data come from or go to.
@@ -257,6 +261,7 @@ impl ServerLink {
     fn recover(&mut self, payload: &Payload) -> Result<(), StoreError> {
         self.retry.begin(self.start.elapsed());
         let mut said = false;
+        let mut look_at = self.start.elapsed();
         loop {
             let rejected = match self.reconnect(payload, self.retry.left(self.start.elapsed())) {
                 Ok(()) => return Ok(()),
@@ -273,6 +278,10 @@ impl ServerLink {
             let Some(pause) = self.retry.failed(self.start.elapsed()) else {
                 return Err(self.unreachable(error));
             };
+            if self.start.elapsed() >= look_at {
+                look_at = self.start.elapsed() + PATIENCE;
+                self.look_where_it_is();
+            }
             let left = self.retry.left(self.start.elapsed());
             if !said && self.retry.timeout().saturating_sub(left) >= PATIENCE {
                 said = true;
@@ -280,6 +289,15 @@ impl ServerLink {
                 (self.identity.options.waits)(&Unanswered { server, address, error: &error, left });
             }
             thread::sleep(pause);
+        }
+    }
+
+    /// A server that is started again may listen somewhere else; then the store's description says so.
+    fn look_where_it_is(&mut self) {
+        let Some(path) = &self.identity.description else { return };
+        let Ok(description) = StoreDescription::load(path) else { return };
+        if let Some(server) = description.servers.into_iter().nth(self.server as usize) {
+            self.address = server.address;
         }
     }
 

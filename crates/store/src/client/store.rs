@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Add;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -120,7 +120,9 @@ impl Store {
     pub fn connect_with(description: &Path, options: Options) -> Result<Store, StoreError> {
         let loaded = StoreDescription::load(description)?;
         let token = loaded.token(description)?;
-        Store::new(&loaded, token, options)
+        // Wherever the program goes: the description is read again when a server is not where it was.
+        let path = std::path::absolute(description).ok();
+        Store::of(&loaded, path, token, options)
     }
 
     /// The store that is described.
@@ -128,11 +130,20 @@ impl Store {
     /// # Errors
     /// If the operating system has no random numbers, or there is no such transport.
     pub fn new(description: &StoreDescription, token: Token, options: Options) -> Result<Store, StoreError> {
+        Store::of(description, None, token, options)
+    }
+
+    fn of(
+        description: &StoreDescription,
+        path: Option<PathBuf>,
+        token: Token,
+        options: Options,
+    ) -> Result<Store, StoreError> {
         let transport = options.transport.map_or_else(Transport::from_environment, Ok)?;
         let client = random()
             .map_err(|error| StoreError::Config { path: "/dev/urandom".into(), what: error.to_string() })?;
-        let identity =
-            Arc::new(Identity { client: ClientId(u128::from_le_bytes(client)), token, transport, options });
+        let client = ClientId(u128::from_le_bytes(client));
+        let identity = Arc::new(Identity { client, token, transport, options, description: path });
         let links = (0..).zip(&description.servers).map(|(index, server)| {
             Mutex::new(ServerLink::new(index, server.address.clone(), identity.clone()))
         });

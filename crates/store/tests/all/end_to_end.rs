@@ -217,6 +217,18 @@ fn an_open_file_is_removed_under_its_own_path_alone() {
     assert!(store.stat("moved").is_err());
 }
 
+/// Programs that ran asked where it was before until their time was over.
+#[test]
+fn a_server_that_comes_back_elsewhere_is_found() {
+    let mut scene = Scene::new(2);
+    let file = scene.client().open("f", CREATE, striped(100)).unwrap();
+    file.write_at(0, &bytes(1000, 1)).unwrap();
+    scene.restart_elsewhere(1);
+    let mut out = vec![0; 1000];
+    assert_eq!(file.read_at(0, &mut out).unwrap(), 1000);
+    assert!(out == bytes(1000, 1));
+}
+
 /// It was gone, and the answer was that it had not been there.
 #[test]
 fn a_name_that_alone_is_left_of_a_file_can_be_removed() {
