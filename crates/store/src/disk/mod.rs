@@ -215,6 +215,11 @@ impl Disks {
                 self.make(file)?.preallocate(*bytes)?;
                 Ok(Answer::Written { epoch })
             }
+            Task::Extend { file, bytes } => {
+                let epoch = self.epoch();
+                self.make(file)?.extend(*bytes)?;
+                Ok(Answer::Written { epoch })
+            }
             Task::Sync { file } => self.sync(file),
             Task::RemovePart { file } => {
                 self.remove_part(file)?;

@@ -229,6 +229,26 @@ fn a_server_that_comes_back_elsewhere_is_found() {
     assert!(out == bytes(1000, 1));
 }
 
+/// The servers that had room made their parts longer, and so the file.
+#[test]
+fn a_file_for_which_a_server_has_no_room_stays_as_long_as_it_is() {
+    let scene = Scene::new(3);
+    let file = scene.client().open("f", CREATE, striped(1000)).unwrap();
+    file.write_at(0, &bytes(500, 1)).unwrap();
+    let without = file.file().placement.server_of_slot(1) as usize;
+    let sums = format!("parts/{:016x}.sums", file.file().id.0);
+    // Its part cannot be made.
+    let obstacle = scene.folder_of(without).join(sums);
+    std::fs::create_dir(&obstacle).unwrap();
+    file.preallocate(100_000).unwrap_err();
+    std::fs::remove_dir(&obstacle).unwrap();
+    assert_eq!(file.size().unwrap(), 500);
+    file.preallocate(100_000).unwrap();
+    assert_eq!(file.size().unwrap(), 100_000);
+    file.preallocate(1000).unwrap();
+    assert_eq!(file.size().unwrap(), 100_000);
+}
+
 /// It was gone, and the answer was that it had not been there.
 #[test]
 fn a_name_that_alone_is_left_of_a_file_can_be_removed() {

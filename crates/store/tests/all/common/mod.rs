@@ -160,7 +160,7 @@ impl Scene {
         serve::start(settings, listeners).unwrap()
     }
 
-    fn folder_of(&self, index: usize) -> PathBuf {
+    pub(crate) fn folder_of(&self, index: usize) -> PathBuf {
         self.folder.path().join(format!("server-{index}"))
     }
 }
