@@ -1,10 +1,12 @@
 //! `pioscope serve`.
 
 use std::io::{self, Write};
+use std::net::{TcpStream, ToSocketAddrs};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::Args;
@@ -23,6 +25,9 @@ use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::flags::whole;
+
+/// How long another server of the store may take to be found when this one has been started.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -66,6 +71,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         }
         None => 0..servers,
     };
+    if let Some(port) = arguments.listen.as_deref().and_then(port)
+        && indices.len() > 1
+    {
+        bail!(
+            "--listen with port {port}: {} servers in one process cannot all listen there. Give the host alone, and each takes a \
+             port of its own; or start each with --server-index and a port",
+            indices.len()
+        );
+    }
     // For what is made without a mode, and against a umask that would take from the owner, too.
     rustix::process::umask(Mode::from_raw_mode(0o077));
     raise_descriptor_limit();
@@ -78,8 +92,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let allowance = allowance(&arguments, indices.clone())?;
     let mut running = Vec::new();
     let mut failed = Vec::new();
-    let mut complete = false;
-    for index in indices {
+    let mut complete = None;
+    for index in indices.clone() {
         let (listener, ucx_port) = listener(&arguments, index, &description)?;
         let listeners = listeners(listener, ucx_port, &token)?;
         // The last knows of the others.
@@ -130,10 +144,28 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
              and `pioscope store check` says what is left of them"
         ));
     }
-    if complete {
+    if let Some(complete) = complete {
         // For jobs that start in other folders.
         let description = std::path::absolute(&description)?;
-        say(format_args!("the store is ready: PIOSCOPE_STORE={}", description.display()));
+        let others = (0..).zip(&complete.servers).filter(|(index, _)| !indices.contains(index));
+        match others.into_iter().find(|(_, server)| !answers(&server.address)) {
+            None => {
+                let without =
+                    failed.iter().map(|(index, _)| index.to_string()).collect::<Vec<_>>().join(", ");
+                let but = if failed.is_empty() { "" } else { ", but for server " };
+                say(format_args!(
+                    "the store is ready{but}{without}: PIOSCOPE_STORE={}",
+                    description.display()
+                ));
+            }
+            // It was there before. When it is started again, it says that the store is ready.
+            Some((index, server)) => {
+                say(format_args!(
+                    "server {index} of {servers} is not there yet: {} does not answer",
+                    server.address
+                ));
+            }
+        }
     }
     running.into_iter().for_each(Running::wait);
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -233,6 +265,18 @@ fn listener(
         bound => bound.with_context(|| format!("cannot listen at {tcp}: --listen names another address"))?,
     };
     Ok((Box::new(listener), ucx_port))
+}
+
+/// Whether anybody listens at a server's address.
+fn answers(address: &str) -> bool {
+    let found = Address::parse(address).tcp.to_socket_addrs();
+    found.is_ok_and(|mut all| all.any(|one| TcpStream::connect_timeout(&one, ANSWERS_WITHIN).is_ok()))
+}
+
+/// The port that an address names, if it is not any.
+fn port(address: &str) -> Option<u16> {
+    let (_, port) = Address::parse(address).tcp.rsplit_once(':')?;
+    port.parse().ok().filter(|port| *port != 0)
 }
 
 fn limit(text: &str) -> Result<u64> {

@@ -19,7 +19,7 @@ use pio_protocol::Failure;
 use pio_report::Table;
 use pio_report::units::bytes;
 use pio_store::StoreError;
-use pio_store::client::{Options, Stat, Store};
+use pio_store::client::{MOST_SECONDS, Options, Stat, Store, timeout_of};
 use pio_store::config::StoreDescription;
 
 use crate::flags::JsonFlag;
@@ -41,8 +41,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", global = true)]
     store: Option<PathBuf>,
     /// How long to try to reach a server, in seconds [default: what PIOSCOPE_TIMEOUT says, or 60]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, global = true)]
-    timeout: Option<u64>,
+    #[arg(long, value_name = "SECONDS", value_parser = timeout, global = true)]
+    timeout: Option<Duration>,
     #[command(subcommand)]
     verb: Verb,
 }
@@ -78,14 +78,13 @@ enum Verb {
     Check(check::Arguments),
 }
 
-fn seconds(text: &str) -> Result<u64> {
-    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
-    seconds.context("expected a whole number of seconds from 1 on")
+fn timeout(text: &str) -> Result<Duration> {
+    timeout_of(text).with_context(|| format!("expected a number of seconds from 1 to {MOST_SECONDS}"))
 }
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let description = description(arguments.store)?;
-    let store = connect(&description, arguments.timeout.map(Duration::from_secs))?;
+    let store = connect(&description, arguments.timeout)?;
     match arguments.verb {
         Verb::Ls { prefixes, long, json } => list(&store, &prefixes, long, json)?,
         Verb::Stat { paths, json } => stat(&store, &paths, json)?,
@@ -138,7 +137,7 @@ fn list(store: &Store, prefixes: &[String], long: bool, JsonFlag { json }: JsonF
     let with_size = |path: String| match long.then(|| store.stat(&path)).transpose() {
         // It was removed since its name was read.
         Err(error) if unfinished::is_missing(&error) => Ok(None),
-        Err(error @ StoreError::Failed { failure: Failure::Damaged { .. }, .. }) => {
+        Err(error @ StoreError::Failed { failure: Failure::Damaged { .. } | Failure::FolderLost, .. }) => {
             warning!("{error}");
             Ok(Some((None, path)))
         }
@@ -152,7 +151,7 @@ fn list(store: &Store, prefixes: &[String], long: bool, JsonFlag { json }: JsonF
     let mut text = String::new();
     for (size, path) in found {
         if long {
-            // Of what is damaged, nobody knows.
+            // Of what is damaged or lost, nobody knows.
             let size = size.map_or_else(|| "?".to_owned(), |size| size.to_string());
             text.push_str(&format!("{size:>15} "));
         }

@@ -31,6 +31,9 @@ const INDEXED: u8 = 2;
 const BLOCKS: u8 = 3;
 const SEQUENCE: u8 = 4;
 
+/// Bytes of the longest LEB128 number of 64 bits.
+const NUMBER_BYTES: u64 = 10;
+
 /// Why bytes could not be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("bytes cannot be decoded at {at}: expected {expected}")]
@@ -83,6 +86,18 @@ impl View {
         self.filetype().encode(out);
     }
 
+    /// Whether the encoding has at most `bytes` bytes. O(nodes) where there is no doubt; otherwise as long as to encode it.
+    pub fn encodes_within(&self, bytes: u64) -> bool {
+        let shape = &self.filetype().layout().shape;
+        // Displacement, etype size, offset, bounds and the flag beside the shape.
+        if most_bytes_of_shape(shape).saturating_add(6 * NUMBER_BYTES) <= bytes {
+            return true;
+        }
+        let mut encoding = Vec::new();
+        self.encode(&mut encoding);
+        encoding.len() as u64 <= bytes
+    }
+
     /// Decodes a view from the front of `bytes` and moves `bytes` behind it.
     ///
     /// # Errors
@@ -127,6 +142,23 @@ fn encode_shape(shape: &Shape, out: &mut Vec<u8>) {
             parts.iter().for_each(|part| part.encode(out));
         }
     }
+}
+
+/// What the encoding of a shape cannot be longer than.
+fn most_bytes_of_shape(shape: &Shape) -> u64 {
+    let inside = match &shape.kind {
+        Kind::Block => 0,
+        Kind::Strided { inner, .. } => NUMBER_BYTES.saturating_add(most_bytes_of_shape(inner)),
+        Kind::Indexed { displacements, inner } => {
+            (displacements.len() as u64 * NUMBER_BYTES).saturating_add(most_bytes_of_shape(inner))
+        }
+        Kind::Blocks { blocks, .. } => blocks.len() as u64 * 2 * NUMBER_BYTES,
+        Kind::Sequence { parts, .. } => parts.iter().fold(0, |sum: u64, part| {
+            sum.saturating_add(NUMBER_BYTES).saturating_add(most_bytes_of_shape(&part.shape))
+        }),
+    };
+    // Its kind, and a length or count.
+    inside.saturating_add(1 + NUMBER_BYTES)
 }
 
 fn signed(value: i64, out: &mut Vec<u8>) {

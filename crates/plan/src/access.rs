@@ -169,4 +169,11 @@ impl IoError {
 
     /// `EPROTO`: a message that makes no sense at this point.
     pub const PROTOCOL: IoError = IoError { errno: 71 };
+
+    /// Whether a lock failed with this because nothing can be locked there: the file system has no locks (`ENOLCK`, `EOPNOTSUPP`,
+    /// `ENOSYS`; NFS without its lock daemon, Lustre mounted without `flock`), the file is none that has (`EINVAL`), or it is not
+    /// open for that (`EBADF`). Anything else, as that whoever gives locks does not answer, is an error of the operation.
+    pub fn says_that_nothing_can_be_locked(self) -> bool {
+        matches!(self.errno, 9 | 22 | 37 | 38 | 95)
+    }
 }

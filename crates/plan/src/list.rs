@@ -78,10 +78,14 @@ impl StateMachine for List {
                 actions.push(Action::Io(self.guard.lock(self.access.bounds())));
             }
             (State::New, Event::Start) => self.request(actions),
-            (State::Locking, Event::IoDone { result }) => {
-                // Where nothing can be locked, nobody sieves.
-                self.guard = if result.is_ok() { self.guard } else { Guard::Open };
-                self.request(actions);
+            (State::Locking, Event::IoDone { result: Ok(_) }) => self.request(actions),
+            (State::Locking, Event::IoDone { result: Err(error) }) => {
+                // Nobody sieves where nothing can be locked.
+                self.guard = Guard::Open;
+                match error.says_that_nothing_can_be_locked() {
+                    true => self.request(actions),
+                    false => self.leave(Err(error), actions),
+                }
             }
             (State::Moving(_), Event::IoDone { result: Err(error) }) => self.leave(Err(error), actions),
             (State::Moving(bytes), Event::IoDone { result: Ok(moved) }) => {
@@ -89,8 +93,10 @@ impl StateMachine for List {
                 self.ended = moved < bytes;
                 self.request(actions);
             }
-            (State::Unlocking(result), Event::IoDone { .. }) => {
+            (State::Unlocking(result), Event::IoDone { result: unlocked }) => {
                 self.state = State::Finished;
+                // Who lost the lock meanwhile may have been undone by another.
+                let result = result.and_then(|moved| unlocked.map(|_| moved));
                 actions.push(Action::Finish { result });
             }
             (state, event) => panic!("{event:?} while {state:?}"),
@@ -127,5 +133,19 @@ mod tests {
             }
         }
         assert_eq!(asked, [2..256, 256..400]);
+    }
+
+    #[test]
+    fn a_lock_that_fails_or_was_lost_is_an_error() {
+        let outcome = |fails| {
+            let access = crate::sieving::tests::access(100, 4, 12);
+            let mut list = List::new(Rank(0), Direction::Write, access, Guard::Shared);
+            crate::sieving::tests::outcome_of(&mut list, fails)
+        };
+        let errno = |errno| Err(IoError { errno });
+        assert_eq!(outcome(|io| matches!(io, Io::Unlock { .. }).then_some(37)), errno(37));
+        assert_eq!(outcome(|io| matches!(io, Io::Lock { .. }).then_some(110)), errno(110));
+        assert_eq!(outcome(|io| matches!(io, Io::Lock { .. }).then_some(95)), Ok(400));
+        assert_eq!(outcome(|io| (!matches!(io, Io::Lock { .. })).then_some(28)), errno(28));
     }
 }

@@ -126,10 +126,11 @@ impl Sieving {
                     actions.push(Action::Io(Io::window(Direction::Read, span.clone())));
                     self.state = State::Filling(positions, span);
                 }
-                Err(_) => {
+                Err(error) if error.says_that_nothing_can_be_locked() => {
                     (self.sieves, self.guard) = (false, Guard::Open);
                     self.go_on(actions);
                 }
+                Err(error) => self.finish(Err(error), actions),
             },
             State::Filling(positions, span) => match result {
                 Ok(_) => self.put_in(positions, span, actions),
@@ -145,11 +146,12 @@ impl Sieving {
             }
             State::Pieces(positions, lock) if self.next < positions.end => match result {
                 Ok(_) => self.request_pieces(positions, lock, actions),
-                Err(_) => {
-                    // Where nothing can be locked, nobody sieves.
+                Err(error) if error.says_that_nothing_can_be_locked() => {
+                    // Nobody sieves there.
                     self.guard = Guard::Open;
                     self.request_pieces(positions, None, actions);
                 }
+                Err(error) => self.finish(Err(error), actions),
             },
             State::Pieces(positions, lock) => {
                 self.moved += result.unwrap_or(0);
@@ -161,8 +163,11 @@ impl Sieving {
                     (None, None) => self.go_on(actions),
                 }
             }
-            State::Unlocking(Some(outcome)) => self.finish(outcome, actions),
-            State::Unlocking(None) => self.go_on(actions),
+            // Who lost the lock meanwhile may have undone what another wrote, or been undone.
+            State::Unlocking(outcome) => match outcome.or(result.err().map(Err)) {
+                Some(outcome) => self.finish(outcome, actions),
+                None => self.go_on(actions),
+            },
             State::New | State::Finished => panic!("no request was outstanding"),
         }
     }
@@ -258,6 +263,58 @@ pub(crate) mod tests {
                     return asked;
                 }
                 other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// What a machine ends with if requests for which `fails` gives an error number fail with it.
+    pub(crate) fn outcome_of(
+        machine: &mut dyn StateMachine,
+        fails: fn(&Io) -> Option<i32>,
+    ) -> Result<u64, IoError> {
+        let mut event = Event::Start;
+        loop {
+            let mut actions = Vec::new();
+            machine.handle(event, &mut actions);
+            event = match actions.pop() {
+                Some(Action::Io(io)) => {
+                    let bytes = match &io {
+                        Io::Pieces { positions, .. } | Io::List { positions, .. } => {
+                            positions.end - positions.start
+                        }
+                        Io::Window { file, .. } => file.end - file.start,
+                        _ => 0,
+                    };
+                    Event::IoDone { result: fails(&io).map_or(Ok(bytes), |errno| Err(IoError { errno })) }
+                }
+                Some(Action::Finish { result }) => return result,
+                other => panic!("{other:?}"),
+            };
+        }
+    }
+
+    /// The bytes of another rank were lost without a word.
+    #[test]
+    fn a_lock_that_fails_or_was_lost_is_an_error() {
+        let lost = |io: &Io| matches!(io, Io::Unlock { .. }).then_some(37);
+        let unreachable = |io: &Io| matches!(io, Io::Lock { .. }).then_some(110);
+        let no_locks = |io: &Io| matches!(io, Io::Lock { .. }).then_some(95);
+        let full = |io: &Io| match io {
+            Io::Lock { .. } => None,
+            Io::Unlock { .. } => Some(37),
+            _ => Some(28),
+        };
+        for (guard, access) in [(Guard::Open, access(100, 4, 12)), (Guard::Alone, access(10, 8192, 9000))] {
+            let outcome = |fails| {
+                let hints = Hints::default();
+                let mut sieving = Sieving::new(Rank(0), Direction::Write, access.clone(), &hints, guard);
+                outcome_of(&mut sieving, fails)
+            };
+            assert_eq!(outcome(lost), Err(IoError { errno: 37 }));
+            assert_eq!(outcome(unreachable), Err(IoError { errno: 110 }));
+            assert_eq!(outcome(no_locks), Ok(access.bytes()));
+            if guard == Guard::Alone {
+                assert_eq!(outcome(full), Err(IoError { errno: 28 }));
             }
         }
     }

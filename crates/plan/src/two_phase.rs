@@ -424,13 +424,16 @@ impl TwoPhase {
         };
         match aggregator.accessing.take() {
             None => panic!("no request was outstanding"),
-            Some(Accessing::Locking) => {
-                if result.is_err() {
-                    // Where nothing can be locked, nobody sieves.
+            Some(Accessing::Locking) => match result {
+                Ok(_) => return self.write_window(true, actions),
+                Err(error) if error.says_that_nothing_can_be_locked() => {
+                    // Nobody sieves there.
                     aggregator.guard = Guard::Open;
+                    return self.write_window(false, actions);
                 }
-                return self.write_window(result.is_ok(), actions);
-            }
+                // The window stays unwritten.
+                Err(error) => self.error = self.error.or(Some(error)),
+            },
             Some(Accessing::Moving { is_locked }) => {
                 self.error = self.error.or(result.err());
                 if let Some(window) = aggregator.open.front().filter(|_| is_locked) {
@@ -439,7 +442,8 @@ impl TwoPhase {
                     return;
                 }
             }
-            Some(Accessing::Unlocking) => {}
+            // Who lost the lock meanwhile may have been undone by another.
+            Some(Accessing::Unlocking) => self.error = self.error.or(result.err()),
         }
         match self.direction {
             Direction::Write => drop(aggregator.open.pop_front()),

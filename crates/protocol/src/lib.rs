@@ -33,9 +33,9 @@ pub use error::{Expected, Failure, ProtocolError};
 pub use extents::{Extents, MOST_EXTENTS};
 pub use limits::{Limits, PATH_BYTES};
 pub use placement::{Placement, Share, Shares, SlotStrips, StripRuns, StripShare, owner_of};
-pub use process::{ClientId, ClientProcess};
+pub use process::{ClientId, ClientProcess, HOST_BYTES};
 pub use reply::{Answer, Holder, MOST_BLOCKS, MOST_NAMES, Reply, ReplyBody, Usage};
 pub use request::{Body, FileId, FileRef, Name, Request, Selection, ViewRef};
 
 /// The version of the protocol: both sides must have the same.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;

@@ -10,7 +10,7 @@ use crate::wire::{Input, put, put_bytes};
 pub struct ClientId(pub u128);
 
 /// Bytes of a host's name: Linux has at most 64.
-pub(crate) const HOST_BYTES: usize = 64;
+pub const HOST_BYTES: usize = 64;
 
 /// A process of some machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

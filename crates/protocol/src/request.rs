@@ -30,6 +30,7 @@
 //! | 20 | check | file | damage |
 //! | 21 | goodbye | | done |
 //! | 22 | parts | file id from which to begin, how many at most | parts |
+//! | 23 | extend | file, bytes of the part | written |
 
 use std::ops::Range;
 
@@ -167,8 +168,10 @@ pub enum Body {
     Length { file: FileRef },
     /// Cut or extend your part.
     SetLength { file: FileRef, bytes: u64 },
-    /// Make sure that there is room for so long a part.
+    /// Make sure that there is room for so long a part, which stays as long as it is.
     Preallocate { file: FileRef, bytes: u64 },
+    /// Your part is to be so long at least.
+    Extend { file: FileRef, bytes: u64 },
     /// Make all that was written durable.
     Sync { file: FileRef },
     /// Remove your part.
@@ -195,15 +198,6 @@ pub struct Request {
 }
 
 impl Body {
-    /// Whether doing it twice is not the same as doing it once: such requests are remembered durably.
-    pub fn is_once_only(&self) -> bool {
-        match self {
-            Body::Create { exclusive, .. } => *exclusive,
-            Body::Unlink { .. } | Body::Link { .. } | Body::MovePointer { .. } => true,
-            _ => false,
-        }
-    }
-
     /// Whether a server may need minutes for it.
     pub fn takes_long(&self) -> bool {
         matches!(
@@ -213,6 +207,9 @@ impl Body {
                 | Body::SetLength { .. }
                 | Body::RemovePart { .. }
                 | Body::Check { .. }
+                // They go through folders that may have millions of parts.
+                | Body::Usage
+                | Body::Parts { .. }
         )
     }
 
@@ -240,6 +237,7 @@ impl Body {
             Body::Check { .. } => 20,
             Body::Goodbye => 21,
             Body::Parts { .. } => 22,
+            Body::Extend { .. } => 23,
         }
     }
 }
@@ -285,7 +283,9 @@ impl Request {
                 file.encode(out);
                 access.encode(out);
             }
-            Body::SetLength { file, bytes } | Body::Preallocate { file, bytes } => {
+            Body::SetLength { file, bytes }
+            | Body::Preallocate { file, bytes }
+            | Body::Extend { file, bytes } => {
                 file.encode(out);
                 put(out, *bytes);
             }
@@ -358,7 +358,8 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<Body, ProtocolError> {
         20 => Body::Check { file: FileRef::decode(input)? },
         21 => Body::Goodbye,
         22 => Body::Parts { from: FileId::decode(input)?, most: input.small("a number")? },
-        _ => return Err(ProtocolError::Malformed { expected: "a kind of request from 1 to 22" }),
+        23 => Body::Extend { file: FileRef::decode(input)?, bytes: input.number("a length")? },
+        _ => return Err(ProtocolError::Malformed { expected: "a kind of request from 1 to 23" }),
     })
 }
 
@@ -448,6 +449,7 @@ mod tests {
             Body::Length { file },
             Body::SetLength { file, bytes: 0 },
             Body::Preallocate { file, bytes: 1 << 30 },
+            Body::Extend { file, bytes: 1 << 30 },
             Body::Sync { file },
             Body::RemovePart { file },
             Body::Usage,
@@ -497,7 +499,7 @@ mod tests {
         }
 
         #[test]
-        fn damaged_requests_decode_or_fail_without_panic(which in 0usize..26, at in any::<usize>(), value in any::<u8>()) {
+        fn damaged_requests_decode_or_fail_without_panic(which in 0usize..27, at in any::<usize>(), value in any::<u8>()) {
             let bodies = one_of_each();
             let body = bodies[which % bodies.len()].clone();
             let mut bytes = encoded(&Request { number: 5, answered: 5, body });

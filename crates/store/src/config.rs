@@ -78,7 +78,8 @@ impl StoreDescription {
 }
 
 /// Makes a server known: notes its address beside the description `path`, and writes the description when all servers of
-/// the store have noted theirs. Says whether they have.
+/// the store have noted theirs: then that is returned. It says what they noted last, even if several do so at a time: each
+/// looks again after it has written.
 ///
 /// # Errors
 /// If the folder cannot be written to, or what others noted makes no sense.
@@ -88,20 +89,34 @@ pub fn publish(
     servers: u32,
     server: &Server,
     strip_bytes: u64,
-) -> Result<bool, StoreError> {
+) -> Result<Option<StoreDescription>, StoreError> {
     let wrong = |path: &Path, what: String| StoreError::Config { path: path.to_owned(), what };
     let note = note(path, index);
     let text = toml::to_string(server).map_err(|error| wrong(&note, error.to_string()))?;
     replace(&note, text.as_bytes()).map_err(|error| wrong(&note, error.to_string()))?;
-    let mut known = Vec::new();
-    for index in 0..servers {
-        match noted(path, index)? {
-            Some(server) => known.push(server),
-            None => return Ok(false),
+    describe(path, servers, strip_bytes, || {})
+}
+
+/// Writes the description until it says what all servers have noted, if all have.
+fn describe(
+    path: &Path,
+    servers: u32,
+    strip_bytes: u64,
+    mut before_it_is_written: impl FnMut(),
+) -> Result<Option<StoreDescription>, StoreError> {
+    let mut saved = None;
+    loop {
+        let known = (0..servers).map(|index| noted(path, index)).collect::<Result<Option<Vec<_>>, _>>()?;
+        let Some(servers) = known else { return Ok(None) };
+        let token = token_path(path).file_name().map(PathBuf::from).unwrap_or_default();
+        let description = StoreDescription { token, strip_bytes, servers };
+        if saved.as_ref() == Some(&description) {
+            return Ok(saved);
         }
+        before_it_is_written();
+        description.save(path)?;
+        saved = Some(description);
     }
-    let token = token_path(path).file_name().map(PathBuf::from).unwrap_or_default();
-    StoreDescription { token, strip_bytes, servers: known }.save(path).map(|()| true)
 }
 
 /// What a server noted when it was last started; where it should come back to.
@@ -158,13 +173,32 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.toml");
         let server = |port: u32| Server { address: format!("node:{port}") };
-        assert!(!publish(&path, 1, 2, &server(1), STRIP_BYTES).unwrap());
+        assert_eq!(publish(&path, 1, 2, &server(1), STRIP_BYTES).unwrap(), None);
         assert!(!path.exists());
-        assert!(publish(&path, 0, 2, &server(0), STRIP_BYTES).unwrap());
-        assert_eq!(StoreDescription::load(&path).unwrap().servers, [server(0), server(1)]);
+        let published = publish(&path, 0, 2, &server(0), STRIP_BYTES).unwrap();
+        assert_eq!(published.as_ref().unwrap().servers, [server(0), server(1)]);
+        assert_eq!(StoreDescription::load(&path).ok(), published);
         assert_eq!(noted(&path, 1).unwrap(), Some(server(1)));
         // One comes back elsewhere.
-        assert!(publish(&path, 1, 2, &server(7), STRIP_BYTES).unwrap());
+        assert!(publish(&path, 1, 2, &server(7), STRIP_BYTES).unwrap().is_some());
+        assert_eq!(StoreDescription::load(&path).unwrap().servers, [server(0), server(7)]);
+    }
+
+    /// Who had read the other's note before it changed, and wrote after the other, wrote where it was before.
+    #[test]
+    fn servers_that_come_back_together_are_both_found_where_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.toml");
+        let server = |port: u32| Server { address: format!("node:{port}") };
+        publish(&path, 0, 2, &server(0), STRIP_BYTES).unwrap();
+        publish(&path, 1, 2, &server(1), STRIP_BYTES).unwrap();
+        let mut other = Some(server(7));
+        let described = describe(&path, 2, STRIP_BYTES, || {
+            if let Some(other) = other.take() {
+                publish(&path, 1, 2, &other, STRIP_BYTES).unwrap();
+            }
+        });
+        assert_eq!(described.unwrap().unwrap().servers, [server(0), server(7)]);
         assert_eq!(StoreDescription::load(&path).unwrap().servers, [server(0), server(7)]);
     }
 }

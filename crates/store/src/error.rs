@@ -48,6 +48,14 @@ pub enum StoreError {
         /// The last error.
         source: io::Error,
     },
+    /// What is to be said to a server is longer than it takes.
+    #[error("server {server} takes no request that says more than {limit} bytes: the file view is too long")]
+    TooLong {
+        /// Its index.
+        server: u32,
+        /// Bytes that it takes.
+        limit: u32,
+    },
     /// A server said no.
     #[error("{path}: server {server}: {failure}")]
     Failed {
@@ -105,9 +113,10 @@ impl StoreError {
     pub fn errno(&self) -> i32 {
         use rustix::io::Errno;
         let errno = match self {
-            StoreError::Config { .. } | StoreError::OtherServer { .. } | StoreError::Invalid { .. } => {
-                Errno::INVAL
-            }
+            StoreError::Config { .. }
+            | StoreError::OtherServer { .. }
+            | StoreError::Invalid { .. }
+            | StoreError::TooLong { .. } => Errno::INVAL,
             StoreError::Refused { .. } => Errno::ACCESS,
             StoreError::Unreachable { .. } | StoreError::Locked { .. } => Errno::TIMEDOUT,
             StoreError::Lost { .. } | StoreError::Confused { .. } => Errno::IO,

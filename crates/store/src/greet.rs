@@ -14,6 +14,8 @@ use crate::transport::Connection;
 pub(crate) enum Greeted {
     /// The session may begin.
     Welcome {
+        /// Bytes of the head that a message may have.
+        head_bytes: u32,
         /// Bytes of data that a message may have.
         data_bytes: u32,
     },
@@ -48,7 +50,7 @@ pub(crate) fn greet(
                 return Ok(Greeted::Refused("it does not know the store's token".into()));
             }
             connection.set_limits(&Limits { head_bytes, data_bytes, ..Limits::DEFAULT });
-            Ok(Greeted::Welcome { data_bytes })
+            Ok(Greeted::Welcome { head_bytes, data_bytes })
         }
         Greeting::Busy => Ok(Greeted::Busy),
         Greeting::Refused { reason } => Ok(Greeted::Refused(reason)),

@@ -2,10 +2,7 @@
 
 use std::fs;
 
-use pio_protocol::ClientProcess;
-
-/// Bytes of a host's name: Linux has at most 64.
-const HOST_BYTES: usize = 64;
+use pio_protocol::{ClientProcess, HOST_BYTES};
 
 /// This process.
 pub fn this() -> ClientProcess {

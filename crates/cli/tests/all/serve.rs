@@ -91,6 +91,45 @@ fn a_server_that_is_not_there_is_refused() {
     assert_eq!(said, "pioscope: there is no server 2: expected less than 2\n");
 }
 
+/// The second was said to run already where the first was just started.
+#[test]
+fn several_servers_do_not_share_a_port() {
+    let place = Place::new();
+    let serve = |listen| place.pioscope(["serve", "--servers", "4", "--listen", listen, "--dir", "store"]);
+    let why = "--listen with port 4000: 4 servers in one process cannot all listen there";
+    serve("127.0.0.1:4000").fails_with(why);
+    serve("127.0.0.1:4000,ucx=4001").fails_with(why);
+    assert!(!place.join("store").exists());
+}
+
+/// It knew where the other had been before, and said that the store was ready.
+#[test]
+fn the_store_is_ready_when_all_servers_are_there() {
+    let place = Place::new();
+    let serve = |index: &str| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_pioscope"))
+            .args(["serve", "--servers", "2", "--server-index", index, "--dir"])
+            .arg(place.join("store"))
+            .args(["--listen", &host_of(&place.join("store"))])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        // The first line says where it is, the next what of the store.
+        said.next().unwrap();
+        (Servers(child), said)
+    };
+    let (first, _) = serve("0");
+    let (second, mut said) = serve("1");
+    assert!(said.next().unwrap().contains("the store is ready: "));
+    drop((first, second));
+    let (_first, mut said) = serve("0");
+    let line = said.next().unwrap();
+    assert!(line.contains("server 1 of 2 is not there yet: ") && line.contains(" does not answer"), "{line}");
+    let (_second, mut said) = serve("1");
+    assert!(said.next().unwrap().contains("the store is ready: "));
+}
+
 /// All files and folders in and below a folder, each with its mode.
 fn modes(folder: &Path) -> Vec<(std::path::PathBuf, u32)> {
     let mut found = vec![(folder.to_owned(), fs::metadata(folder).unwrap().mode() & 0o7777)];

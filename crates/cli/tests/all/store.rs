@@ -290,9 +290,26 @@ fn what_a_server_lost_with_its_folder_is_named() {
     }
     let first = |path: &str| store.stat(path).unwrap().placement.server_of_slot(0);
     let lost = (0..3).find(|server| *server != first("f") && *server != first("small")).unwrap();
+    // One whose name is kept elsewhere, and its record there.
+    let home = |path: &str| store.stat(path).unwrap().file.home();
+    let made = (0..).map(|number| format!("made-{number}")).find(|path| {
+        store.open(path, Mode { create: true, exclusive: true }, StripingHints::default()).unwrap();
+        let is_it = home(path) == lost;
+        if !is_it {
+            store.remove(path).unwrap();
+        }
+        is_it
+    });
+    store.rename(&made.unwrap(), "moved").unwrap();
+    assert_ne!(pio_protocol::owner_of("moved", 3), lost, "another name for it, then");
     scene.servers.kill();
     fs::remove_dir_all(scene.place.join(&format!("store/server-{lost}"))).unwrap();
     scene.servers.start_again();
+    // Of that one the record is gone: the others are listed all the same.
+    let long = scene.store(&["ls", "--long"]).succeeds();
+    assert_eq!(long.out, "         600000 f\n              ? moved\n             10 small\n");
+    assert!(long.err.contains("moved: server"), "{}", long.err);
+    scene.store(&["rm", "moved"]).succeeds();
     let check = scene.store(&["check"]);
     assert_eq!(check.code, Some(1), "{}", check.out);
     let said = format!("f: server {lost}: what this server had of the file is lost: ");
@@ -381,6 +398,20 @@ fn a_copy_that_has_its_path_already_is_complete() {
         scene.store(&["cp", "pioscope:f", "again"]).succeeds();
         assert!(fs::read(scene.place.join("again")).unwrap() == data(100_000));
         assert!(scene.store(&["check"]).succeeds().out.starts_with("1 file, "));
+    }
+}
+
+/// What a copy that was killed left is found under the name that the store has, however the path is written.
+#[test]
+fn what_another_copy_left_is_removed_whatever_the_path_looks_like() {
+    let scene = Scene::new();
+    fs::write(scene.place.join("f"), data(1000)).unwrap();
+    let store = Store::connect(&scene.place.join("store/store.toml")).unwrap();
+    for path in ["run/f", "/run/f", "run//f", "./run/f"] {
+        let mode = Mode { create: true, exclusive: true };
+        drop(store.open("run/f.0123abcd.part", mode, StripingHints::default()).unwrap());
+        scene.store(&["cp", "f", &format!("pioscope:{path}")]).succeeds();
+        assert_eq!(scene.store(&["ls"]).succeeds().out, "run/f\n", "{path}");
     }
 }
 

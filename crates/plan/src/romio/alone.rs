@@ -156,7 +156,7 @@ impl Alone {
                 self.next = positions.end;
                 self.unlock(window, result.err(), actions);
             }
-            State::Unlocking(error) => self.go_on_unless(error, actions),
+            State::Unlocking(error) => self.go_on_unless(error.or(result.err()), actions),
             State::New | State::Finished => panic!("no request was outstanding"),
         }
     }

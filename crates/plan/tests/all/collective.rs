@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::world::{World, expected_file, hints, interleaved};
 use pio_layout::{Datatype, View};
 use pio_plan::{
-    Access, Action, Describe, Direction, Event, Gaps, Group, Hints, IoError, Message, Rank, Site,
+    Access, Action, Describe, Direction, Event, Gaps, Group, Hints, Io, IoError, Message, Rank, Site,
     StateMachine, Strategy, Via, ViewExchange, Views,
 };
 use proptest::prelude::*;
@@ -175,6 +175,27 @@ fn who_is_through_may_sieve_while_others_write() {
             assert_eq!(world.file, expected, "{ranks} ranks, {describe:?}, seed {seed}");
         }
     }
+}
+
+/// Both were once taken for "nothing can be locked here": the data of a rank that sieved beside could be lost without a word.
+#[test]
+fn a_lock_that_fails_or_was_lost_is_an_error_of_all_whose_data_it_kept() {
+    let lost = |io: &Io| matches!(io, Io::Unlock { .. }).then_some(37);
+    let unreachable = |io: &Io| matches!(io, Io::Lock { .. }).then_some(110);
+    let no_locks = |io: &Io| matches!(io, Io::Lock { .. }).then_some(95);
+    let written = |refuses: fn(&Io) -> Option<i32>| {
+        let accesses = interleaved(4, 4, 0, 0, &[2; 4]);
+        let mut world =
+            World::new(Strategy::TwoPhase, Direction::Write, accesses, Vec::new(), &hints(4, 64, None));
+        world.refuses = refuses;
+        world.run(1);
+        let results = world.results[0].iter().map(|result| result.unwrap()).collect::<Vec<_>>();
+        (results, world.requests.len())
+    };
+    assert!(written(|_| None).1 > 0);
+    assert_eq!(written(unreachable), (vec![Err(IoError { errno: 110 }); 4], 0));
+    assert_eq!(written(lost).0, vec![Err(IoError { errno: 37 }); 4]);
+    assert_eq!(written(no_locks), (vec![Ok(8); 4], written(|_| None).1));
 }
 
 #[test]

@@ -47,8 +47,10 @@ impl Retry {
 
     /// The client begins to connect.
     pub fn begin(&mut self, now: Duration) {
+        if self.since.is_none() {
+            self.pause = BACK_OFF.0;
+        }
         self.begun = self.since.unwrap_or(now);
-        self.pause = BACK_OFF.0;
     }
 
     /// How long an attempt to connect may take: never nothing, which sockets take for no limit.
@@ -56,25 +58,40 @@ impl Retry {
         self.timeout.saturating_sub(now.saturating_sub(self.begun)).max(SHORTEST)
     }
 
-    /// The connection broke while the client used it; `waited` if the server did not answer in time. False if it is time
-    /// to give up.
+    /// The connection broke while the client used it; `waited` if the server did not answer in time. How long to wait before the
+    /// next attempt: not at all, unless connections keep breaking without an answer. `None` if it is time to give up.
     #[must_use]
-    pub fn broke(&mut self, now: Duration, waited: bool) -> bool {
-        let since = *self.since.get_or_insert(now);
+    pub fn broke(&mut self, now: Duration, waited: bool) -> Option<Duration> {
+        let is_first = self.since.is_none();
         // Who waited in vain for an answer has waited long enough.
-        now.saturating_sub(since) + SHORTEST < self.timeout && !waited
+        if waited || self.is_over(now) {
+            return None;
+        }
+        if is_first {
+            self.pause = BACK_OFF.0;
+            return Some(Duration::ZERO);
+        }
+        self.begun = self.since.unwrap_or(now);
+        Some(self.next_pause(now))
     }
 
     /// An attempt to connect failed: how long to wait before the next. `None` if it is time to give up.
     pub fn failed(&mut self, now: Duration) -> Option<Duration> {
         self.since = Some(self.begun);
         // Even a timeout is worth another attempt: while nobody listens, the server may be starting again.
-        if !self.broke(now, false) {
-            return None;
-        }
+        (!self.is_over(now)).then(|| self.next_pause(now))
+    }
+
+    /// Whether nothing has worked for too long; it begins not to work now, if it did before.
+    fn is_over(&mut self, now: Duration) -> bool {
+        let since = *self.since.get_or_insert(now);
+        now.saturating_sub(since) + SHORTEST >= self.timeout
+    }
+
+    fn next_pause(&mut self, now: Duration) -> Duration {
         let pause = self.pause.min(self.left(now));
         self.pause = (self.pause * 2).min(BACK_OFF.1);
-        Some(pause)
+        pause
     }
 }
 
@@ -92,7 +109,7 @@ mod tests {
         // A connection that was made leaves nothing behind.
         retry.begin(ms(0));
         assert_eq!(retry.left(ms(400)), ms(600));
-        assert!(retry.broke(ms(100), false));
+        assert_eq!(retry.broke(ms(100), false), Some(ms(0)));
         retry.begin(ms(150));
         let mut now = ms(150);
         let mut pauses = Vec::new();
@@ -106,11 +123,27 @@ mod tests {
         retry.over();
         retry.begin(now);
         assert_eq!(retry.left(now), ms(1000));
-        assert!(retry.broke(now, false));
+        assert_eq!(retry.broke(now, false), Some(ms(0)));
     }
 
     #[test]
     fn who_waited_in_vain_gives_up() {
-        assert!(!Retry::new(ms(1000)).broke(ms(0), true));
+        assert_eq!(Retry::new(ms(1000)).broke(ms(0), true), None);
+    }
+
+    /// A server that closes each connection as soon as it hears a request was connected to without end.
+    #[test]
+    fn connections_that_break_without_an_answer_are_made_more_and_more_slowly() {
+        let mut retry = Retry::new(ms(1000));
+        let (mut now, mut pauses) = (ms(0), Vec::new());
+        while let Some(pause) = retry.broke(now, false) {
+            pauses.push(pause.as_millis());
+            now += pause;
+            retry.begin(now);
+        }
+        assert_eq!(pauses[..11], [0, 1, 2, 4, 8, 16, 32, 64, 128, 200, 200]);
+        assert!(now >= ms(980) && now <= ms(1000), "{now:?}");
+        retry.over();
+        assert_eq!(retry.broke(now, false), Some(ms(0)));
     }
 }

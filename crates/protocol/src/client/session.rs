@@ -114,9 +114,10 @@ impl ClientSession {
         chunk: Chunk,
         direction: Direction,
     ) -> Request {
-        let access = match list {
-            Some(list) => Selection::listed(list),
-            None => self.access(view, chunk.positions.clone()),
+        let access = match (list, &chunk.part) {
+            (Some(list), _) => Selection::listed(list),
+            (None, Some(part)) => self.access_part(part.clone(), &chunk.positions),
+            (None, None) => self.access(view, chunk.positions.clone()),
         };
         let body = match direction {
             Direction::Write => Body::Write { file, access },
@@ -159,6 +160,13 @@ impl ClientSession {
             }
         };
         Selection { view, positions }
+    }
+
+    /// How to speak of a chunk's part of a view: it is told each time, as few are asked for again.
+    fn access_part(&mut self, part: View, positions: &std::ops::Range<u64>) -> Selection {
+        let view = ViewRef::New(self.next_view, part);
+        self.next_view += 1;
+        Selection { view, positions: 0..positions.end - positions.start }
     }
 
     /// Takes a reply.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use pio_layout::View;
+use pio_layout::{Datatype, View};
 
 use super::transfer::{Direction, Naming};
 use crate::error::Failure;
@@ -12,6 +12,9 @@ use crate::placement::{Placement, Shares};
 
 /// Strips that one request goes through at most: far fewer than a server allows.
 pub const MOST_STRIPS: u64 = Limits::DEFAULT.strips as u64 / 16;
+
+/// Bytes of the longest encoding of a view that is sent whole: with all else that a request for data says, it fits a head.
+const MOST_VIEW_BYTES: u64 = Limits::DEFAULT.head_bytes as u64 - 1024;
 
 /// Bytes of data of one request, if nothing else is said: both sides work on one while the next is on its way.
 pub const CHUNK_BYTES: u64 = 512 << 10;
@@ -37,9 +40,38 @@ pub struct Chunk {
     pub bytes: Vec<Range<u64>>,
     /// How many they are.
     pub len: u64,
+    /// The view of nothing but the chunk's positions, if the whole one is too long for a request. It is sent in its place.
+    pub part: Option<View>,
 }
 
 impl Chunk {
+    fn empty(slot: u32) -> Chunk {
+        Chunk { slot, positions: 0..0, bytes: Vec::new(), len: 0, part: None }
+    }
+
+    /// Keeps the first half of its data, and says what is left; `start` is the first position of the access.
+    fn halve(&mut self, start: u64) -> Chunk {
+        let half = self.len / 2;
+        let mut kept = 0;
+        // The piece that the half ends in, or before.
+        let mut index = 0;
+        while kept + (self.bytes[index].end - self.bytes[index].start) <= half {
+            kept += self.bytes[index].end - self.bytes[index].start;
+            index += 1;
+        }
+        let mut rest = self.bytes.split_off(index);
+        let border = rest[0].start + half - kept;
+        if rest[0].start < border {
+            self.bytes.push(rest[0].start..border);
+            rest[0].start = border;
+        }
+        let positions = start + rest[0].start..self.positions.end;
+        let len = self.len - half;
+        self.len = half;
+        self.positions.end = start + self.bytes.last().map_or(0, |last| last.end);
+        Chunk { slot: self.slot, positions, bytes: rest, len, part: None }
+    }
+
     /// Offset in the file of its first byte.
     pub fn offset(&self, view: &View) -> u64 {
         view.offset_of(self.positions.start).unwrap_or(0)
@@ -97,6 +129,11 @@ pub struct Split {
     chunk_bytes: u64,
     most_strips: u64,
     ended: u32,
+    /// The view, if it is too long for a request.
+    long: Option<View>,
+    most_view_bytes: u64,
+    /// What is left of chunks that were halved, as their own parts of the view were too long; the next one last.
+    halves: Vec<Chunk>,
 }
 
 impl Split {
@@ -108,9 +145,17 @@ impl Split {
         chunk_bytes: u64,
         most_strips: u64,
     ) -> Split {
+        Split::within(placement, view, positions, (chunk_bytes, most_strips, MOST_VIEW_BYTES))
+    }
+
+    fn within(
+        placement: &Placement,
+        view: &View,
+        positions: Range<u64>,
+        (chunk_bytes, most_strips, most_view_bytes): (u64, u64, u64),
+    ) -> Split {
         let factor = placement.striping().factor;
-        let open =
-            (0..factor).map(|slot| Chunk { slot, positions: 0..0, bytes: Vec::new(), len: 0 }).collect();
+        let open = (0..factor).map(Chunk::empty).collect();
         let start = positions.start;
         let shares = placement.shares(view, positions);
         Split {
@@ -123,19 +168,31 @@ impl Split {
             chunk_bytes: chunk_bytes.max(1),
             most_strips: most_strips.max(1),
             ended: 0,
+            long: (!view.encodes_within(most_view_bytes)).then(|| view.clone()),
+            most_view_bytes,
+            halves: Vec::new(),
         }
     }
 
     fn take(&mut self, slot: u32) -> Chunk {
-        let empty = Chunk { slot, positions: 0..0, bytes: Vec::new(), len: 0 };
-        std::mem::replace(&mut self.open[slot as usize], empty)
+        std::mem::replace(&mut self.open[slot as usize], Chunk::empty(slot))
     }
-}
 
-impl Iterator for Split {
-    type Item = Chunk;
+    /// Gives a chunk its own part of a view that is too long; one that has too long a part is halved.
+    fn with_part(&mut self, mut chunk: Chunk) -> Chunk {
+        let Some(view) = &self.long else { return chunk };
+        loop {
+            chunk.part = part_of(view, chunk.positions.clone());
+            let is_short = chunk.part.as_ref().is_none_or(|part| part.encodes_within(self.most_view_bytes));
+            if is_short || chunk.len == 1 {
+                return chunk;
+            }
+            let rest = chunk.halve(self.start);
+            self.halves.push(rest);
+        }
+    }
 
-    fn next(&mut self) -> Option<Chunk> {
+    fn next_chunk(&mut self) -> Option<Chunk> {
         loop {
             let (slot, positions) = match self.rest.take() {
                 Some(rest) => rest,
@@ -185,6 +242,20 @@ impl Iterator for Split {
     }
 }
 
+impl Iterator for Split {
+    type Item = Chunk;
+
+    fn next(&mut self) -> Option<Chunk> {
+        let chunk = self.halves.pop().or_else(|| self.next_chunk())?;
+        Some(self.with_part(chunk))
+    }
+}
+
+/// The view whose first data bytes are these positions of another; none if it would be nested too deeply.
+fn part_of(view: &View, positions: Range<u64>) -> Option<View> {
+    View::new(0, 1, Datatype::of(view.layout_of(positions).ok()?)).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,17 +268,34 @@ mod tests {
         fn chunks_are_what_the_servers_find(
             displacement in 0u64..50, len in 1u64..20, gap in 0u64..70, unit in 1u64..40, factor in 1u32..5,
             start in 0u64..60, count in 0u64..400, chunk_bytes in 1u64..100, most_strips in 1u64..20,
+            gaps in proptest::collection::vec(0i64..50, 0..60), most_view_bytes in 20u64..60,
         ) {
             let placement = Placement::new(unit, factor, 0, factor).unwrap();
-            let filetype = Datatype::bytes(len).resized(0, (len + gap) as i64).unwrap();
+            // A tile like its neighbours, or one of irregular blocks.
+            let mut end = 0;
+            let offsets: Vec<(u64, i64)> = std::iter::once(&0).chain(&gaps).map(|gap| {
+                let offset = end + gap;
+                end = offset + len as i64;
+                (len, offset)
+            }).collect();
+            let filetype = Datatype::hindexed(&offsets, &Datatype::bytes(1)).unwrap();
+            let filetype = filetype.resized(0, end + gap as i64).unwrap();
             let view = View::new(displacement, 1, filetype).unwrap();
+            let is_long = !view.encodes_within(most_view_bytes);
             let positions = start..start + count;
             let mut seen = vec![0; count as usize];
-            for chunk in Split::new(&placement, &view, positions, chunk_bytes, most_strips) {
+            for chunk in Split::within(&placement, &view, positions, (chunk_bytes, most_strips, most_view_bytes)) {
                 prop_assert!(chunk.len > 0 && chunk.len <= chunk_bytes);
                 prop_assert_eq!(chunk.len, chunk.bytes.iter().map(|range| range.end - range.start).sum::<u64>());
-                let mut strips = placement.strips_of(chunk.slot, &view, chunk.positions.clone());
-                let found: Vec<u64> = strips.by_ref().flat_map(|strip| strip.positions).map(|position| position - start).collect();
+                prop_assert_eq!(chunk.part.is_some(), is_long);
+                // What is sent: the view, or the chunk's part of it.
+                let (sent, asked, first) = match &chunk.part {
+                    Some(part) => (part, 0..chunk.positions.end - chunk.positions.start, chunk.positions.start),
+                    None => (&view, chunk.positions.clone(), 0),
+                };
+                prop_assert!(sent.encodes_within(most_view_bytes) || chunk.len == 1);
+                let mut strips = placement.strips_of(chunk.slot, sent, asked);
+                let found: Vec<u64> = strips.by_ref().flat_map(|strip| strip.positions).map(|position| position + first - start).collect();
                 prop_assert!(strips.steps() <= most_strips);
                 let told: Vec<u64> = chunk.bytes.iter().cloned().flatten().collect();
                 prop_assert_eq!(&found, &told);

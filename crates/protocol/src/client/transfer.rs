@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_read_does_not_hide_that_the_server_lost_what_was_written() {
         let mut unsynced = Unsynced::default();
-        let chunk = Chunk { slot: 0, positions: 0..8, bytes: vec![0..3, 5..10], len: 8 };
+        let chunk = Chunk { slot: 0, positions: 0..8, bytes: vec![0..3, 5..10], len: 8, part: None };
         let settle = |unsynced: &mut Unsynced, direction, answer| {
             let mut transfer = Transfer::new(direction);
             transfer.settle(unsynced, 2, Some(&chunk), Ok(answer))?;

@@ -359,6 +359,9 @@ impl Server {
             Body::Preallocate { file, bytes } => {
                 Ok(Prepared::Task(Task::Preallocate { file: self.keep(file)?, bytes: fits(bytes)? }))
             }
+            Body::Extend { file, bytes } => {
+                Ok(Prepared::Task(Task::Extend { file: self.keep(file)?, bytes: fits(bytes)? }))
+            }
             Body::Sync { file } => Ok(Prepared::Task(Task::Sync { file: self.keep(file)? })),
             Body::RemovePart { file } => Ok(Prepared::Task(Task::RemovePart { file: self.keep(file)? })),
             Body::Check { file } => Ok(Prepared::Task(Task::Check { file: self.keep(file)? })),

@@ -50,6 +50,7 @@ pub enum Task {
     Length { file: FileRef },
     SetLength { file: FileRef, bytes: u64 },
     Preallocate { file: FileRef, bytes: u64 },
+    Extend { file: FileRef, bytes: u64 },
     Sync { file: FileRef },
     RemovePart { file: FileRef },
     Check { file: FileRef },

@@ -172,9 +172,10 @@ impl StoreFile {
     /// Makes sure that there is room for so many bytes; the file is at least so long then.
     ///
     /// # Errors
-    /// If there is no room, or a server is not there.
+    /// If there is no room, which leaves the file as long as it was, or a server is not there.
     pub fn preallocate(&self, size: u64) -> Result<(), StoreError> {
-        self.each_part(size, |bytes| (bytes > 0).then_some(Body::Preallocate { file: self.file, bytes }))
+        self.each_part(size, |bytes| (bytes > 0).then_some(Body::Preallocate { file: self.file, bytes }))?;
+        self.each_part(size, |bytes| (bytes > 0).then_some(Body::Extend { file: self.file, bytes }))
     }
 
     /// Makes all that was written durable, on every server.
@@ -201,6 +202,14 @@ impl StoreFile {
     /// As [`StoreFile::sync`].
     pub fn close(self) -> Result<(), StoreError> {
         self.sync()
+    }
+
+    /// Removes the file, unless another has its path by now, which stays.
+    ///
+    /// # Errors
+    /// [`Failure::NotFound`](pio_protocol::Failure::NotFound) if its path is not this file's any more; or a server is not there.
+    pub fn remove(&self) -> Result<(), StoreError> {
+        self.store.remove_opened(&self.path, self.file.id)
     }
 
     /// Locks a range for this client: alone, or with others that share it. Waits for its turn, which comes first come

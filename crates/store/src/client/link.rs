@@ -1,6 +1,7 @@
 //! A client's way to one server: a [`ClientSession`] driven over a connection, which may break and be made again.
 
 use std::io::{self, IoSlice};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use pio_protocol::{Answer, Body, ClientId, Extents, FileRef, Reply, ReplyBody, R
 use super::memory::{GATHER_BYTES, Sink, Source};
 use super::options::{Options, Unanswered};
 use crate::auth::Token;
+use crate::config::StoreDescription;
 use crate::error::StoreError;
 use crate::greet::{Greeted, greet};
 use crate::transport::{Connection, Traffic, Transport};
@@ -19,7 +21,7 @@ use crate::transport::{Connection, Traffic, Transport};
 /// How long one attempt to connect may take: the next one may find a server that has started since.
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// Who waits longer for a server is told.
+/// Who waits longer for a server is told, and looks as often whether it is somewhere else by now.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Who connects, and how.
@@ -29,6 +31,8 @@ pub(super) struct Identity {
     pub(super) token: Token,
     pub(super) transport: Transport,
     pub(super) options: Options,
+    /// The file that says where the servers are, if they were found by one.
+    pub(super) description: Option<PathBuf>,
 }
 
 /// What an operation's data come from or go to.
@@ -64,6 +68,8 @@ pub(super) struct ServerLink {
     connection: Option<Box<dyn Connection>>,
     /// Bytes that went over connections that are no more.
     traffic: Traffic,
+    /// What a message may have, as the server said.
+    head_bytes: u32,
     data_bytes: u32,
     head: Vec<u8>,
     /// How long the connection waits for an answer.
@@ -83,6 +89,7 @@ impl ServerLink {
             session: ClientSession::new(),
             connection: None,
             traffic: Traffic::default(),
+            head_bytes: 0,
             data_bytes: 0,
             head: Vec::new(),
             answer_timeout: Duration::ZERO,
@@ -191,6 +198,10 @@ impl ServerLink {
         self.head.clear();
         request.encode(&mut self.head);
         let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        if self.head.len() > self.head_bytes as usize {
+            // The server would hang up, again and again.
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, TooLong { limit: self.head_bytes }));
+        }
         let timeout = self.retry.answer_timeout(&request.body);
         if timeout != self.answer_timeout {
             connection.set_timeouts(Some(timeout), Some(self.retry.timeout()))?;
@@ -229,18 +240,28 @@ impl ServerLink {
         }
     }
 
-    /// Notes that the connection broke; an error if nothing has worked for too long.
+    /// Notes that the connection broke, and waits a while if it is not the first one; an error if nothing has worked for too long,
+    /// or will work.
     fn broke(&mut self, error: io::Error) -> Result<(), StoreError> {
         self.disconnect();
+        if let Some(TooLong { limit }) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            return Err(StoreError::TooLong { server: self.server, limit: *limit });
+        }
         let waited = error.kind() == io::ErrorKind::TimedOut;
-        let again = self.retry.broke(self.start.elapsed(), waited);
-        if again { Ok(()) } else { Err(self.unreachable(error)) }
+        match self.retry.broke(self.start.elapsed(), waited) {
+            Some(pause) => {
+                thread::sleep(pause);
+                Ok(())
+            }
+            None => Err(self.unreachable(error)),
+        }
     }
 
     /// Connects, and sends again what was not answered.
     fn recover(&mut self, payload: &Payload) -> Result<(), StoreError> {
         self.retry.begin(self.start.elapsed());
         let mut said = false;
+        let mut look_at = self.start.elapsed();
         loop {
             let rejected = match self.reconnect(payload, self.retry.left(self.start.elapsed())) {
                 Ok(()) => return Ok(()),
@@ -257,6 +278,10 @@ impl ServerLink {
             let Some(pause) = self.retry.failed(self.start.elapsed()) else {
                 return Err(self.unreachable(error));
             };
+            if self.start.elapsed() >= look_at {
+                look_at = self.start.elapsed() + PATIENCE;
+                self.look_where_it_is();
+            }
             let left = self.retry.left(self.start.elapsed());
             if !said && self.retry.timeout().saturating_sub(left) >= PATIENCE {
                 said = true;
@@ -264,6 +289,15 @@ impl ServerLink {
                 (self.identity.options.waits)(&Unanswered { server, address, error: &error, left });
             }
             thread::sleep(pause);
+        }
+    }
+
+    /// A server that is started again may listen somewhere else; then the store's description says so.
+    fn look_where_it_is(&mut self) {
+        let Some(path) = &self.identity.description else { return };
+        let Ok(description) = StoreDescription::load(path) else { return };
+        if let Some(server) = description.servers.into_iter().nth(self.server as usize) {
+            self.address = server.address;
         }
     }
 
@@ -278,12 +312,13 @@ impl ServerLink {
         let mut connection = transport.connect(&self.address, token, left.min(CONNECTING))?;
         connection.set_timeouts(Some(left), Some(left))?;
         let welcome = match greet(&mut *connection, token, self.identity.client, self.server) {
-            Ok(Greeted::Welcome { data_bytes }) => Ok(data_bytes),
+            Ok(Greeted::Welcome { head_bytes, data_bytes }) => Ok((head_bytes, data_bytes)),
             Ok(Greeted::Busy) => Err(Rejected::Broke(io::ErrorKind::ResourceBusy.into())),
             Ok(Greeted::Refused(reason)) => Err(Rejected::Refused(reason)),
             Err(error) => Err(Rejected::Broke(error)),
         };
-        self.data_bytes = welcome.inspect_err(|_| self.traffic = self.traffic + connection.traffic())?;
+        (self.head_bytes, self.data_bytes) =
+            welcome.inspect_err(|_| self.traffic = self.traffic + connection.traffic())?;
         connection.set_timeouts(Some(self.retry.timeout()), Some(self.retry.timeout()))?;
         self.connection = Some(connection);
         self.answer_timeout = self.retry.timeout();
@@ -292,6 +327,13 @@ impl ServerLink {
         }
         Ok(())
     }
+}
+
+/// A request's head is longer than its server takes.
+#[derive(Debug, thiserror::Error)]
+#[error("a request that says more than the {limit} bytes that the server takes")]
+struct TooLong {
+    limit: u32,
 }
 
 enum Rejected {

@@ -14,6 +14,6 @@ mod watch;
 
 pub use file::{Lock, StoreFile};
 pub use memory::{GATHER_BYTES, Layed, Sink, Source};
-pub use options::{Options, Unanswered};
+pub use options::{MOST_SECONDS, Options, Unanswered, timeout_of};
 pub use store::{Checked, Mode, PartChecked, Stat, Store, StripingHints, Unreferenced};
 pub use watch::{Moved, Watch};

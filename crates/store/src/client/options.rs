@@ -63,6 +63,8 @@ impl Default for Options {
 
 /// Says in seconds how long to try to reach a server.
 const TIMEOUT: &str = "PIOSCOPE_TIMEOUT";
+/// The longest timeout, a day: what depends on how much is to be done may take 20 times as long.
+pub const MOST_SECONDS: u64 = 86_400;
 
 impl Options {
     /// The default, with the timeout that `PIOSCOPE_TIMEOUT` says, if it is set.
@@ -73,17 +75,21 @@ impl Options {
         let options = Options::default();
         match std::env::var_os(TIMEOUT).filter(|value| !value.is_empty()) {
             None => Ok(options),
-            Some(value) => Ok(Options { timeout: seconds(&value.to_string_lossy())?, ..options }),
+            Some(value) => match timeout_of(&value.to_string_lossy()) {
+                Some(timeout) => Ok(Options { timeout, ..options }),
+                None => Err(StoreError::Config {
+                    path: TIMEOUT.into(),
+                    what: format!(
+                        "the timeout is '{}': expected a number of seconds from 1 to {MOST_SECONDS}",
+                        value.to_string_lossy()
+                    ),
+                }),
+            },
         }
     }
 }
 
-fn seconds(value: &str) -> Result<Duration, StoreError> {
-    match value.parse() {
-        Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
-        _ => Err(StoreError::Config {
-            path: TIMEOUT.into(),
-            what: format!("the timeout is '{value}': expected a number of seconds from 1 to 86400"),
-        }),
-    }
+/// The timeout that a text says: a number of seconds from 1 to [`MOST_SECONDS`].
+pub fn timeout_of(text: &str) -> Option<Duration> {
+    text.parse().ok().filter(|seconds| (1..=MOST_SECONDS).contains(seconds)).map(Duration::from_secs)
 }

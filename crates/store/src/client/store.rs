@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Add;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -120,7 +120,9 @@ impl Store {
     pub fn connect_with(description: &Path, options: Options) -> Result<Store, StoreError> {
         let loaded = StoreDescription::load(description)?;
         let token = loaded.token(description)?;
-        Store::new(&loaded, token, options)
+        // Wherever the program goes: the description is read again when a server is not where it was.
+        let path = std::path::absolute(description).ok();
+        Store::of(&loaded, path, token, options)
     }
 
     /// The store that is described.
@@ -128,11 +130,20 @@ impl Store {
     /// # Errors
     /// If the operating system has no random numbers, or there is no such transport.
     pub fn new(description: &StoreDescription, token: Token, options: Options) -> Result<Store, StoreError> {
+        Store::of(description, None, token, options)
+    }
+
+    fn of(
+        description: &StoreDescription,
+        path: Option<PathBuf>,
+        token: Token,
+        options: Options,
+    ) -> Result<Store, StoreError> {
         let transport = options.transport.map_or_else(Transport::from_environment, Ok)?;
         let client = random()
             .map_err(|error| StoreError::Config { path: "/dev/urandom".into(), what: error.to_string() })?;
-        let identity =
-            Arc::new(Identity { client: ClientId(u128::from_le_bytes(client)), token, transport, options });
+        let client = ClientId(u128::from_le_bytes(client));
+        let identity = Arc::new(Identity { client, token, transport, options, description: path });
         let links = (0..).zip(&description.servers).map(|(index, server)| {
             Mutex::new(ServerLink::new(index, server.address.clone(), identity.clone()))
         });
@@ -243,6 +254,22 @@ impl Store {
         match self.call(name.as_str(), owner, Body::Unlink { name: name.clone() })? {
             Answer::File { file: Some(file), .. } => self.drop_data(name.as_str(), file),
             _ => Err(StoreError::Confused { server: owner }),
+        }
+    }
+
+    /// Removes an open file, unless another has its path by now; then it says so, and that one stays.
+    ///
+    /// # Errors
+    /// [`Failure::NotFound`] if its path is not this file's any more; or a server is not there.
+    pub(super) fn remove_opened(&self, path: &str, file: FileId) -> Result<(), StoreError> {
+        let name = self.name(path)?;
+        let server = self.owner(&name);
+        match self.call(path, server, Body::LookUp { name })? {
+            Answer::File { file: Some(found), .. } if found == file => self.remove(path),
+            Answer::File { .. } => {
+                Err(StoreError::Failed { path: path.into(), server, failure: Failure::NotFound })
+            }
+            _ => Err(StoreError::Confused { server }),
         }
     }
 
@@ -480,8 +507,8 @@ impl Store {
     /// Removes the parts of a file that has no name any more, then its record.
     fn drop_data(&self, path: &str, id: FileId) -> Result<(), StoreError> {
         let file = match self.describe(path, id) {
-            // Where its parts are is not known any more.
-            Err(StoreError::Failed { failure: Failure::FolderLost, .. }) => return Ok(()),
+            // Where its parts are is not known any more. The name is gone, as it was to be.
+            Err(StoreError::Failed { failure: Failure::FolderLost | Failure::NotFound, .. }) => return Ok(()),
             described => described?,
         };
         let servers = file.placement.servers_with_a_part();

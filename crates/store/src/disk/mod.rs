@@ -16,7 +16,7 @@ mod room;
 mod shared_sync;
 mod sums;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,8 @@ use part::{Part, Paths};
 
 /// Parts that are kept open, at most.
 const MOST_OPEN: usize = 256;
+/// The share of them that is closed when there are as many, if nobody works with them: one in so many.
+const SHARE_CLOSED: usize = 16;
 /// Descriptors of a part that is open.
 const DESCRIPTORS_OF_A_PART: u64 = 2;
 /// A server's names and records, in its first folder.
@@ -56,10 +58,21 @@ pub struct Disks {
     epoch: AtomicU64,
     /// Whether the epoch could not be noted: a restart would begin with an older one.
     epoch_is_unsaved: AtomicBool,
-    parts: Mutex<BTreeMap<FileId, Arc<Part>>>,
+    parts: Mutex<OpenParts>,
+    /// What is left of the last listing of parts.
+    listed: Mutex<Listed>,
     most_open: usize,
     made_private: u64,
     allowance: Option<Arc<Allowance>>,
+}
+
+/// Files of which there were parts when somebody listed them.
+#[derive(Debug, Default)]
+struct Listed {
+    /// From which on they have not been told yet, if some have,
+    from: Option<FileId>,
+    /// and these, ascending.
+    files: Vec<FileId>,
 }
 
 /// Memory to work in, one a thread.
@@ -122,6 +135,7 @@ impl Disks {
                 epoch,
                 epoch_is_unsaved: AtomicBool::new(false),
                 parts,
+                listed: Mutex::default(),
                 most_open: most_open(servers),
                 made_private,
                 allowance,
@@ -201,6 +215,11 @@ impl Disks {
                 self.make(file)?.preallocate(*bytes)?;
                 Ok(Answer::Written { epoch })
             }
+            Task::Extend { file, bytes } => {
+                let epoch = self.epoch();
+                self.make(file)?.extend(*bytes)?;
+                Ok(Answer::Written { epoch })
+            }
             Task::Sync { file } => self.sync(file),
             Task::RemovePart { file } => {
                 self.remove_part(file)?;
@@ -256,7 +275,7 @@ impl Disks {
         }
         // With the table held: who opens the part meanwhile finds all of it, or nothing.
         let mut parts = self.opened();
-        parts.remove(&file.id);
+        parts.parts.remove(&file.id);
         let room = Reserved::new(self.allowance.as_deref(), &paths, || Ok(0))?;
         paths.remove()?;
         drop((room, parts));
@@ -293,26 +312,48 @@ impl Disks {
 
     /// The parts of files from `from` on, whoever has a name for them.
     fn parts(&self, from: FileId, most: u32) -> Result<Answer, Trouble> {
-        let most = most.min(MOST_NAMES) as usize;
-        let mut files = BTreeSet::new();
-        for folder in &self.folders {
-            for entry in fs::read_dir(parts_of(folder))? {
-                let name = entry?.file_name();
-                files.extend(Paths::file(&name).filter(|file| *file >= from));
-                // One more, to know that there are more.
-                if files.len() > most + 1 {
-                    files.pop_last();
-                }
+        let files = self.list_parts(from)?;
+        let mut parts = Vec::new();
+        let mut more = false;
+        for (index, &id) in files.iter().enumerate() {
+            if parts.len() == most.min(MOST_NAMES) as usize {
+                more = true;
+                // Whoever asks for the next ones finds them here.
+                let from =
+                    parts.last().and_then(|(last, _): &(FileRef, u64)| last.id.0.checked_add(1)).map(FileId);
+                *self.listed() = Listed { from, files: files[index..].to_vec() };
+                break;
+            }
+            let paths = self.paths(id);
+            // It may have been removed since it was listed.
+            if paths.exist() {
+                let placement = paths.placement().unwrap_or(self.everywhere);
+                parts.push((FileRef { id, placement }, paths.len()?));
             }
         }
-        let more = files.len() > most;
-        let parts = files.into_iter().take(most).map(|id| {
-            let paths = self.paths(id);
-            let placement = paths.placement().unwrap_or(self.everywhere);
-            Ok((FileRef { id, placement }, paths.len()?))
-        });
-        let lost_below = self.names.losses().names_below;
-        Ok(Answer::Parts { more, parts: parts.collect::<Result<_, Trouble>>()?, lost_below })
+        Ok(Answer::Parts { more, parts, lost_below: self.names.losses().names_below })
+    }
+
+    /// Files from `from` on of which there are parts, ascending. The folders are read at the first question, not for each answer
+    /// to those that follow: with very many parts, that would take hours.
+    fn list_parts(&self, from: FileId) -> Result<Vec<FileId>, Trouble> {
+        let listed = std::mem::take(&mut *self.listed());
+        if listed.from == Some(from) {
+            return Ok(listed.files);
+        }
+        let mut files = Vec::new();
+        for folder in &self.folders {
+            for entry in fs::read_dir(parts_of(folder))? {
+                files.extend(Paths::file(&entry?.file_name()).filter(|file| *file >= from));
+            }
+        }
+        files.sort_unstable();
+        files.dedup();
+        Ok(files)
+    }
+
+    fn listed(&self) -> std::sync::MutexGuard<'_, Listed> {
+        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The part of a file, if there is one.
@@ -328,20 +369,13 @@ impl Disks {
 
     fn open_part(&self, file: &FileRef, create: bool) -> Result<Option<Arc<Part>>, Trouble> {
         let mut parts = self.opened();
-        if let Some(part) = parts.get(&file.id) {
+        if let Some(part) = parts.take_up(file.id) {
             return match part.placement() == file.placement {
-                true => Ok(Some(part.clone())),
+                true => Ok(Some(part)),
                 false => Err(Trouble(Failure::Invalid(Expected::Placement))),
             };
         }
-        if parts.len() >= self.most_open {
-            // Nobody else can take one up while we hold the table.
-            parts.retain(|_, part| Arc::strong_count(part) > 1 || !part.is_clean());
-            if parts.len() >= self.most_open {
-                // What is dirty is noted beside the data, and found again.
-                parts.retain(|_, part| Arc::strong_count(part) > 1);
-            }
-        }
+        parts.make_room(self.most_open);
         let allowance = self.allowance.clone();
         let Some(part) = Part::open(self.paths(file.id), file.placement, self.boot, create, allowance)?
         else {
@@ -357,8 +391,44 @@ impl Disks {
         Paths::new(&parts_of(folder), file)
     }
 
-    fn opened(&self) -> std::sync::MutexGuard<'_, BTreeMap<FileId, Arc<Part>>> {
+    fn opened(&self) -> std::sync::MutexGuard<'_, OpenParts> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Parts that are open, each with when it was last taken up.
+#[derive(Debug, Default)]
+struct OpenParts {
+    parts: BTreeMap<FileId, (Arc<Part>, u64)>,
+    /// How often parts were taken up.
+    taken_up: u64,
+}
+
+impl OpenParts {
+    fn take_up(&mut self, file: FileId) -> Option<Arc<Part>> {
+        self.taken_up += 1;
+        let (part, used) = self.parts.get_mut(&file)?;
+        *used = self.taken_up;
+        Some(part.clone())
+    }
+
+    fn insert(&mut self, file: FileId, part: Arc<Part>) {
+        self.parts.insert(file, (part, self.taken_up));
+    }
+
+    /// Closes some of those that nobody works with, if there are `most`: those first that would forget nothing, and of these
+    /// the ones that were not taken up for longest. What is dirty is noted beside the data, and found again.
+    fn make_room(&mut self, most: usize) {
+        if self.parts.len() < most {
+            return;
+        }
+        // Nobody else can take one up while we hold the table, so nobody has the lock of one that is idle.
+        let idle = self.parts.iter().filter(|(_, (part, _))| Arc::strong_count(part) == 1);
+        let mut idle: Vec<(bool, u64, FileId)> =
+            idle.map(|(file, (part, used))| (!part.is_clean(), *used, *file)).collect();
+        idle.sort_unstable();
+        let enough = self.parts.len() - most + most.div_ceil(SHARE_CLOSED);
+        idle.iter().take(enough).for_each(|(_, _, file)| drop(self.parts.remove(file)));
     }
 }
 
@@ -409,6 +479,55 @@ mod tests {
         assert_eq!(disks.find(&file(4096)).ok().unwrap().unwrap().len().ok(), Some(100));
         disks.remove_part(&file(4096)).ok().unwrap();
         assert!(disks.find(&file(4096)).ok().unwrap().is_none());
+    }
+
+    /// They were read for each 512 parts: to check a store of a million, 2000 times.
+    #[test]
+    fn folders_are_read_once_for_all_their_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1, None, false).unwrap();
+        let make = |id| {
+            let placement = Placement::new(4096, 1, 0, 1).unwrap();
+            drop(disks.make(&FileRef { id: FileId(id), placement }).ok().unwrap());
+        };
+        let parts = |from, most| {
+            let Ok(Answer::Parts { more, parts, .. }) = disks.parts(FileId(from), most) else { panic!() };
+            (more, parts.into_iter().map(|(file, _)| file.id.0).collect::<Vec<_>>())
+        };
+        [1, 2, 3, 5, 6, 8].into_iter().for_each(make);
+        assert_eq!(parts(0, 2), (true, vec![1, 2]));
+        // Made since: not among those that were listed. Removed since: no part any more.
+        make(4);
+        disks.paths(FileId(5)).remove().ok().unwrap();
+        assert_eq!(parts(3, 2), (true, vec![3, 6]));
+        // Another lists them meanwhile.
+        assert_eq!(parts(0, 4), (true, vec![1, 2, 3, 4]));
+        assert_eq!(parts(7, 2), (false, vec![8]));
+        assert_eq!(parts(5, 9), (false, vec![6, 8]));
+        assert_eq!(parts(0, 9), (false, vec![1, 2, 3, 4, 6, 8]));
+    }
+
+    /// All that were idle were closed, to be opened and read again one after the other.
+    #[test]
+    fn parts_that_were_not_used_for_longest_are_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut disks, _) = Disks::open(&[folder.path().to_owned()], 0, 1, None, false).unwrap();
+        disks.most_open = 4;
+        let placement = Placement::new(4096, 1, 0, 1).unwrap();
+        let make = |id| disks.make(&FileRef { id: FileId(id), placement }).ok().unwrap();
+        let open = || disks.opened().parts.keys().map(|file| file.0).collect::<Vec<_>>();
+        let busy = make(1);
+        [2, 3, 4, 2].into_iter().for_each(|id| drop(make(id)));
+        assert_eq!(open(), [1, 2, 3, 4]);
+        drop(make(5));
+        assert_eq!(open(), [1, 2, 4, 5]);
+        // What would have to be found again is kept, as long as something else is idle.
+        make(2).set_len(10).ok().unwrap();
+        let (write, strip) = ([1; 10], placement.strips_of(0, &pio_layout::View::contiguous(0), 0..10));
+        make(4).write(strip, Summed { data: &write, sums: &[] }, &mut Vec::new()).ok().unwrap();
+        [2, 5, 6].into_iter().for_each(|id| drop(make(id)));
+        assert_eq!(open(), [1, 4, 5, 6]);
+        drop(busy);
     }
 
     /// A file that one client removes while another syncs it is gone, not damaged.

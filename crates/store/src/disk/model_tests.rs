@@ -97,6 +97,8 @@ proptest! {
                 }
                 Step::Preallocate(len) => {
                     part.preallocate(len).ok().unwrap();
+                    prop_assert_eq!(part.len().ok().unwrap(), model.len() as u64);
+                    part.extend(len).ok().unwrap();
                     model.resize(model.len().max(len as usize), 0);
                 }
                 Step::Sync => {

@@ -97,6 +97,11 @@ impl Paths {
         }
     }
 
+    /// Whether there is anything of the part.
+    pub(super) fn exist(&self) -> bool {
+        self.data.exists() || self.sums.exists()
+    }
+
     /// Bytes that the part takes on its disk.
     pub(super) fn taken_bytes(&self) -> u64 {
         let files = [&self.data, &self.sums];
@@ -500,7 +505,19 @@ impl Part {
         Ok(self.data.set_len(bytes)?)
     }
 
-    /// Makes sure that there is room for so many bytes.
+    /// Makes it so long, if it is shorter.
+    pub(super) fn extend(&self, bytes: u64) -> Result<(), Trouble> {
+        let mut state = self.write_state();
+        if self.len()? >= bytes {
+            return Ok(());
+        }
+        if state.new {
+            self.open_header(&mut state)?;
+        }
+        Ok(self.data.set_len(bytes)?)
+    }
+
+    /// Makes sure that there is room for so many bytes. It stays as long as it is: other servers may have no room.
     pub(super) fn preallocate(&self, bytes: u64) -> Result<(), Trouble> {
         let mut state = self.write_state();
         if bytes == 0 {
@@ -510,9 +527,8 @@ impl Part {
             self.open_header(&mut state)?;
         }
         let _room = self.reserve(&state, &(0..bytes))?;
-        match rustix::fs::fallocate(&self.data, FallocateFlags::empty(), 0, bytes) {
-            // Not every file system can: then it is at least so long.
-            Err(rustix::io::Errno::OPNOTSUPP) if self.len()? < bytes => Ok(self.data.set_len(bytes)?),
+        match rustix::fs::fallocate(&self.data, FallocateFlags::KEEP_SIZE, 0, bytes) {
+            // Not every file system can.
             Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
             Err(errno) => Err(Trouble(Failure::Os(errno.raw_os_error()))),
             Ok(()) => {

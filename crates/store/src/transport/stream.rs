@@ -180,8 +180,7 @@ impl Stream {
                     IoSlice::advance_slices(&mut pieces, len);
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
-                Err(errno) => return Err(errno.into()),
+                Err(errno) => return Err(error_of(errno)),
             }
         }
         Ok(())
@@ -236,7 +235,7 @@ impl Stream {
                 Ok(len) => return Ok(len),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.sleep_until_readable()?,
-                Err(errno) => return Err(errno.into()),
+                Err(errno) => return Err(error_of(errno)),
             }
         }
     }
@@ -260,14 +259,19 @@ fn read_some(socket: BorrowedFd<'_>, out: &mut [u8]) -> io::Result<usize> {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(len) => return Ok(len),
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(read_error(errno)),
+            Err(errno) => return Err(error_of(errno)),
         }
     }
 }
 
-/// An elapsed timeout of a socket has another name.
-fn read_error(errno: Errno) -> io::Error {
-    if errno == Errno::AGAIN { io::ErrorKind::TimedOut.into() } else { errno.into() }
+/// An elapsed timeout of a socket has another name; what has that name says that the other side is gone: its machine answers
+/// nothing, keepalive found. Nobody waited for an answer as long as he would.
+fn error_of(errno: Errno) -> io::Error {
+    match errno {
+        Errno::AGAIN => io::ErrorKind::TimedOut.into(),
+        Errno::TIMEDOUT => io::Error::new(io::ErrorKind::ConnectionReset, io::Error::from(errno)),
+        _ => errno.into(),
+    }
 }
 
 /// The error of a message that stopped in the middle.
@@ -285,6 +289,14 @@ mod tests {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
     use super::*;
+
+    /// A client that has waited for an answer in vain gives up; over a connection that broke it asks again.
+    #[test]
+    fn a_connection_that_the_kernel_gave_up_is_broken() {
+        assert_eq!(error_of(Errno::AGAIN).kind(), io::ErrorKind::TimedOut);
+        assert_eq!(error_of(Errno::TIMEDOUT).kind(), io::ErrorKind::ConnectionReset);
+        assert!(error_of(Errno::TIMEDOUT).to_string().contains("timed out"));
+    }
 
     #[test]
     fn data_behind_a_head_are_no_other_message() {

@@ -10,7 +10,7 @@ use pio_protocol::client::{
 };
 use pio_protocol::{Expected, Failure, MOST_EXTENTS};
 use pio_store::StoreError;
-use pio_store::client::{Checked, Layed, Mode, Store, StripingHints};
+use pio_store::client::{Checked, Layed, Mode, Store, StripingHints, Unreferenced};
 
 const CREATE: Mode = Mode { create: true, exclusive: false };
 const NEW: Mode = Mode { create: true, exclusive: true };
@@ -128,6 +128,7 @@ fn messages_have_the_bytes_that_are_predicted() {
     let plain = View::contiguous(0);
     let few = MOST_EXTENTS as u64 * 7;
     let placement = file.file().placement;
+    let long = long_view();
     // Every way to every server is there, and has the numbers of the links below.
     file.write_at(0, &bytes(6_000_000, 1)).unwrap();
     let mut links: Vec<ClientSession> = (0..3).map(|_| ClientSession::new()).collect();
@@ -135,6 +136,7 @@ fn messages_have_the_bytes_that_are_predicted() {
         (Naming::View, &plain, 17..3_000_017),
         (Naming::View, &pieces, 0..500_000),
         (Naming::View, &pieces, 3..500_009),
+        (Naming::View, &long, 5..1_000_000),
         (Naming::List, &pieces, 0..few),
         (Naming::List, &pieces, 70_000..70_000 + few),
         (Naming::List, &plain, 0..2_000_000),
@@ -162,6 +164,102 @@ fn messages_have_the_bytes_that_are_predicted() {
             assert_eq!(real, (sent, received), "{naming:?}, {direction:?}, {positions:?}");
         }
     }
+}
+
+/// The server hung up on a request that named such a view, and the client came back with it until its time was over.
+#[test]
+fn a_view_that_no_request_can_name_is_sent_in_parts() {
+    let scene = Scene::new(3);
+    let file = scene.client().open("long", CREATE, striped(65536)).unwrap();
+    let view = long_view();
+    let data = bytes(1_800_000, 5);
+    file.write(&view, 0..1_800_000, &&data[..]).unwrap();
+    let mut whole = vec![0; file.size().unwrap() as usize];
+    file.read_at(0, &mut whole).unwrap();
+    let mut at = 0;
+    for extent in view.extents(0..1_800_000) {
+        let (offset, len) = (extent.offset as usize, extent.len as usize);
+        assert!(whole[offset..offset + len] == data[at..at + len], "{offset}");
+        at += len;
+    }
+    let mut back = vec![0; 1_000_000];
+    assert_eq!(file.read(&view, 100_000..1_100_000, &mut &mut back[..]).unwrap(), 1_000_000);
+    assert!(back == data[100_000..1_100_000]);
+}
+
+/// 600,000 pieces of 3 bytes at irregular distances.
+fn long_view() -> View {
+    let mut offset = 0;
+    let offsets: Vec<i64> = (0..600_000)
+        .map(|piece: i64| {
+            offset += 64 + piece * piece % 13;
+            offset
+        })
+        .collect();
+    View::new(7, 1, Datatype::hindexed_block(3, &offsets, &Datatype::bytes(1)).unwrap()).unwrap()
+}
+
+/// A file that is to go when it is closed took the one with it that had its path by then.
+#[test]
+fn an_open_file_is_removed_under_its_own_path_alone() {
+    let scene = Scene::new(2);
+    let store = scene.client();
+    let ours = store.open("mine", CREATE, striped(0)).unwrap();
+    store.rename("mine", "moved").unwrap();
+    let gone = |removed: Result<(), StoreError>| {
+        matches!(removed, Err(StoreError::Failed { failure: Failure::NotFound, .. }))
+    };
+    assert!(gone(ours.remove()));
+    store.open("mine", NEW, striped(0)).unwrap();
+    assert!(gone(ours.remove()));
+    assert!(store.stat("mine").is_ok() && store.stat("moved").is_ok());
+    store.open("moved", OPEN, striped(0)).unwrap().remove().unwrap();
+    assert!(store.stat("moved").is_err());
+}
+
+/// Programs that ran asked where it was before until their time was over.
+#[test]
+fn a_server_that_comes_back_elsewhere_is_found() {
+    let mut scene = Scene::new(2);
+    let file = scene.client().open("f", CREATE, striped(100)).unwrap();
+    file.write_at(0, &bytes(1000, 1)).unwrap();
+    scene.restart_elsewhere(1);
+    let mut out = vec![0; 1000];
+    assert_eq!(file.read_at(0, &mut out).unwrap(), 1000);
+    assert!(out == bytes(1000, 1));
+}
+
+/// The servers that had room made their parts longer, and so the file.
+#[test]
+fn a_file_for_which_a_server_has_no_room_stays_as_long_as_it_is() {
+    let scene = Scene::new(3);
+    let file = scene.client().open("f", CREATE, striped(1000)).unwrap();
+    file.write_at(0, &bytes(500, 1)).unwrap();
+    let without = file.file().placement.server_of_slot(1) as usize;
+    let sums = format!("parts/{:016x}.sums", file.file().id.0);
+    // Its part cannot be made.
+    let obstacle = scene.folder_of(without).join(sums);
+    std::fs::create_dir(&obstacle).unwrap();
+    file.preallocate(100_000).unwrap_err();
+    std::fs::remove_dir(&obstacle).unwrap();
+    assert_eq!(file.size().unwrap(), 500);
+    file.preallocate(100_000).unwrap();
+    assert_eq!(file.size().unwrap(), 100_000);
+    file.preallocate(1000).unwrap();
+    assert_eq!(file.size().unwrap(), 100_000);
+}
+
+/// It was gone, and the answer was that it had not been there.
+#[test]
+fn a_name_that_alone_is_left_of_a_file_can_be_removed() {
+    let scene = Scene::new(2);
+    let store = scene.client();
+    let file = store.open("name", NEW, striped(0)).unwrap().file();
+    let part = Unreferenced { server: 0, file, bytes: 0, name_lost_by: None };
+    store.remove_unreferenced(&part).unwrap();
+    assert!(store.stat("name").is_err());
+    store.remove("name").unwrap();
+    assert_eq!(store.list("").unwrap(), []);
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl File {
             told: ToldViews::default(),
         };
         let any_thread_sends = channel.communicator.any_thread_sends();
-        let name = servers::name_of(path);
+        let name = servers::name_of(path)?;
         let path = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let inner = Inner {
             mode,

@@ -79,7 +79,7 @@ impl Opened {
         let waits = mode.creates(true) == Creates::New || permissions.is_some();
         let opened = if waits { Err(Status::Internal) } else { attempt.open(true) };
         let outcome = if waits { WAITS } else { outcome_of(&opened) };
-        let on_servers = servers::name_of(path).is_some();
+        let on_servers = servers::name_of(path).is_ok_and(|name| name.is_some());
         let name = Path::new(OsStr::from_bytes(without_driver(path).to_bytes()));
         let beside = first && !on_servers && HiddenFile::fits_beside(name);
         let [a, b, c, d, e, f, g] = hints::words_of(wanted);
@@ -160,7 +160,7 @@ impl Attempt<'_> {
             let _ = std::fs::set_permissions(name, permissions);
         }
         // Now: as soon as all know that all have opened the file, some may write to it.
-        let end = if mode.appends() { storage.size().unwrap_or(0) } else { 0 };
+        let end = if mode.appends() { storage.size()? } else { 0 };
         Ok((storage, end))
     }
 

@@ -7,6 +7,7 @@
 //! copies and its requests to the file; not how those of several kinds alternate.
 
 mod locks;
+mod opens;
 mod run;
 mod scene;
 mod waits;

@@ -32,7 +32,7 @@ impl Storage {
         first: bool,
         wanted: StripingHints,
     ) -> Result<Storage, IoError> {
-        match servers::name_of(path) {
+        match servers::name_of(path)? {
             Some(name) => RemoteFile::open(&name, mode.creates(first), wanted).map(Storage::Remote),
             None => PlainFile::open(without_driver(path), mode, first).map(Storage::Plain),
         }
@@ -201,7 +201,7 @@ impl Storage {
 
 /// Removes a file by name.
 pub(crate) fn remove(path: &CStr) -> Result<(), IoError> {
-    match servers::name_of(path) {
+    match servers::name_of(path).inspect_err(|_| servers::say_why())? {
         Some(name) => servers::remove(&name),
         None => posix::remove(without_driver(path)),
     }

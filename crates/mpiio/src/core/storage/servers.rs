@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, OsString};
 use std::io::IoSlice;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -52,9 +53,20 @@ static CONNECTED: Mutex<Option<Store>> = Mutex::new(None);
 static ASKED: Mutex<Traffic> = Mutex::new(Traffic { sent: 0, received: 0 });
 
 /// The name in the store of the file that a program names `path`; none if it is not to be there.
-pub(crate) fn name_of(path: &CStr) -> Option<String> {
+///
+/// # Errors
+/// If it is to be there, and its name cannot: [`say_why`] says so.
+pub(crate) fn name_of(path: &CStr) -> Result<Option<String>, IoError> {
     let folder = std::env::var_os(FOLDER).unwrap_or_default();
-    name_in_store(path.to_str().ok()?, description().is_some(), &folder.to_string_lossy())
+    let name = name_in_store(path.to_bytes(), description().is_some(), folder.as_bytes());
+    name.map_err(unsaid)
+}
+
+/// Keeps an error for [`say_why`].
+fn unsaid(error: StoreError) -> IoError {
+    let errno = error.errno();
+    UNSAID.set((!is_an_answer(&error)).then_some(error));
+    IoError { errno }
 }
 
 /// What describes the store of all files; set to nothing, there is none.
@@ -62,21 +74,32 @@ fn description() -> Option<OsString> {
     std::env::var_os(STORE).filter(|path| !path.is_empty())
 }
 
-fn name_in_store(path: &str, all: bool, folder: &str) -> Option<String> {
-    let (path, explicit) = match path.strip_prefix(PREFIX) {
+fn name_in_store(path: &[u8], all: bool, folder: &[u8]) -> Result<Option<String>, StoreError> {
+    let (path, explicit) = match path.strip_prefix(PREFIX.as_bytes()) {
         Some(rest) => (rest, true),
-        None => (&path[path_prefix::prefix_len(path.as_bytes())..], false),
+        None => (&path[path_prefix::prefix_len(path)..], false),
     };
-    let parts = folder.split('/').chain(path.split('/'));
+    if !explicit && !all {
+        return Ok(None);
+    }
+    let text = |bytes| {
+        std::str::from_utf8(bytes).map_err(|_| StoreError::Invalid {
+            path: String::from_utf8_lossy(bytes).into_owned(),
+            expected: "a path in UTF-8, as all in a store".into(),
+        })
+    };
+    let parts = text(folder)?.split('/').chain(text(path)?.split('/'));
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty() && *part != ".").collect();
-    (explicit || all).then(|| parts.join("/"))
+    Ok(Some(parts.join("/")))
 }
 
 /// Removes a file by name.
 pub(crate) fn remove(name: &str) -> Result<(), IoError> {
-    let removed = connected().and_then(|store| store.remove(name));
-    removed
-        .map_err(|error| if is_an_answer(&error) { IoError { errno: error.errno() } } else { refused(error) })
+    connected().and_then(|store| store.remove(name)).map_err(not_removed)
+}
+
+fn not_removed(error: StoreError) -> IoError {
+    if is_an_answer(&error) { IoError { errno: error.errno() } } else { refused(error) }
 }
 
 /// Says why this thread's last opening of a file failed, if MPI has no class that does. All ranks open, and one says it.
@@ -149,12 +172,7 @@ impl RemoteFile {
         UNSAID.take();
         let mode = Mode { create: creates != Creates::No, exclusive: creates == Creates::New };
         let opened = connected().and_then(|store| store.open(name, mode, possible(wanted, store.servers())));
-        let file = opened.map_err(|error| {
-            let errno = error.errno();
-            UNSAID.set((!is_an_answer(&error)).then_some(error));
-            IoError { errno }
-        })?;
-        Ok(RemoteFile { file, locks: Mutex::default() })
+        Ok(RemoteFile { file: opened.map_err(unsaid)?, locks: Mutex::default() })
     }
 
     /// Its number in the store.
@@ -168,9 +186,9 @@ impl RemoteFile {
         (striping.unit, striping.factor)
     }
 
-    /// Removes the file.
+    /// Removes the file, unless another has its name by now.
     pub(crate) fn remove(&self) -> Result<(), IoError> {
-        remove(self.file.path())
+        self.file.remove().map_err(not_removed)
     }
 
     /// Reads until the buffer is full or the file ends; returns the bytes read.
@@ -206,8 +224,11 @@ impl RemoteFile {
     pub(crate) fn lock(&self, range: Range<u64>, shared: bool) -> Result<(), IoError> {
         let path = self.file.path();
         let mut waiting = |holder: &Holder| eprintln!("pioscope: {path}: waiting for a lock of {holder}");
-        let lock =
-            self.file.lock_telling(range.clone(), shared, LOCK_TIMEOUT, &mut waiting).map_err(refused)?;
+        let asked = self.file.lock_telling(range.clone(), shared, LOCK_TIMEOUT, &mut waiting);
+        let lock = asked.map_err(refused).map_err(|error| {
+            // Servers have locks: whatever they say is no reason to do without.
+            if error.says_that_nothing_can_be_locked() { IoError { errno: libc::EIO } } else { error }
+        })?;
         self.locks().push((range, lock));
         Ok(())
     }
@@ -313,6 +334,9 @@ mod tests {
 
     #[test]
     fn paths_name_files_of_the_store() {
+        let name_in_store = |path: &str, all, folder: &str| {
+            super::name_in_store(path.as_bytes(), all, folder.as_bytes()).unwrap()
+        };
         assert_eq!(name_in_store("/tmp//a/./b", false, ""), None);
         assert_eq!(name_in_store("/tmp//a/./b", true, "").as_deref(), Some("tmp/a/b"));
         assert_eq!(name_in_store("ufs:/tmp/a", true, "").as_deref(), Some("tmp/a"));
@@ -323,5 +347,15 @@ mod tests {
         assert_eq!(name_in_store("/tmp/a", false, "mine"), None);
         // The store refuses it.
         assert_eq!(name_in_store("pioscope:../a", false, "").as_deref(), Some("../a"));
+    }
+
+    /// It was a file of the folder that the program ran in.
+    #[test]
+    fn a_path_that_no_store_can_have_is_not_taken_for_a_plain_one() {
+        let wrong = |path: &[u8], all, folder: &[u8]| name_in_store(path, all, folder).is_err();
+        assert!(wrong(b"pioscope:a\xff", false, b""));
+        assert!(wrong(b"/tmp/a\xff", true, b""));
+        assert!(wrong(b"/tmp/a", true, b"\xff"));
+        assert!(!wrong(b"/tmp/a\xff", false, b"\xff"));
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct World {
     pub alone_from: usize,
     /// Fails every request of this rank's aggregator.
     pub broken: Option<Rank>,
+    /// Fails requests with these error numbers.
+    pub refuses: fn(&Io) -> Option<i32>,
     /// Has no room for what this rank is to gather.
     pub crowded: Option<Rank>,
     context: Context,
@@ -110,6 +112,7 @@ impl World {
             in_place: false,
             alone_from: usize::MAX,
             broken: None,
+            refuses: |_| None,
             crowded: None,
             pending_room: Vec::new(),
             context,
@@ -372,6 +375,12 @@ impl World {
     fn carry_out(&mut self, rank: Rank, io: Io) -> Result<u64, IoError> {
         if self.broken == Some(rank) {
             return Err(IoError { errno: 28 });
+        }
+        if let Some(errno) = (self.refuses)(&io) {
+            if let Io::Unlock { file } = &io {
+                self.locks.retain(|(owner, held, _)| *owner != rank || held != file);
+            }
+            return Err(IoError { errno });
         }
         match io {
             Io::Lock { file, shared } => {

@@ -541,7 +541,7 @@ impl Client {
                 }
                 Ok(None) => {}
                 Err(ended) => {
-                    self.broke(server, ended)?;
+                    self.broke(server, ended).await?;
                     self.recover(server, payload).await?;
                 }
             }
@@ -590,7 +590,7 @@ impl Client {
         match self.put(server, request, payload) {
             Ok(()) => Ok(()),
             Err(ended) => {
-                self.broke(server, ended)?;
+                self.broke(server, ended).await?;
                 self.recover(server, payload).await
             }
         }
@@ -643,7 +643,7 @@ impl Client {
         }
     }
 
-    fn broke(&mut self, server: u32, ended: Ended) -> Result<(), Error> {
+    async fn broke(&mut self, server: u32, ended: Ended) -> Result<(), Error> {
         if let (Ended::TimedOut, Some(socket)) = (ended, self.lane(server).socket) {
             let node = self.world.node(server);
             let begun = self.world.kernel.now() - self.lane(server).answer_timeout.as_micros() as Time;
@@ -653,8 +653,9 @@ impl Client {
         }
         self.disconnect(server);
         let now = self.now();
-        let again = self.lane(server).retry.broke(now, ended == Ended::TimedOut);
-        if again { Ok(()) } else { Err(Error::Unreachable) }
+        let pause = self.lane(server).retry.broke(now, ended == Ended::TimedOut).ok_or(Error::Unreachable)?;
+        self.world.kernel.sleep(pause.as_micros() as Time).await;
+        Ok(())
     }
 
     async fn recover(&mut self, server: u32, payload: &mut Payload<'_>) -> Result<(), Error> {

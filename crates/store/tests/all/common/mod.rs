@@ -119,6 +119,18 @@ impl Scene {
         self.servers[index] = Some(self.start(index, self.servers.len(), &address));
     }
 
+    /// Starts a server again, at another port.
+    pub(crate) fn restart_elsewhere(&mut self, index: usize) {
+        let before = self.tcp_address(index).to_owned();
+        self.stop(index);
+        let (host, _) = before.rsplit_once(':').unwrap();
+        let running = self.start(index, self.servers.len(), &format!("{host}:0"));
+        self.description.servers[index].address = running.addresses().last().unwrap().clone();
+        assert_ne!(self.tcp_address(index), before);
+        self.servers[index] = Some(running);
+        self.description.save(&self.folder.path().join("store.toml")).unwrap();
+    }
+
     /// Changes a byte of the only part of a stopped server.
     pub(crate) fn damage(&self, index: usize, at: usize) {
         let parts = std::fs::read_dir(self.folder_of(index).join("parts")).unwrap();
@@ -148,7 +160,7 @@ impl Scene {
         serve::start(settings, listeners).unwrap()
     }
 
-    fn folder_of(&self, index: usize) -> PathBuf {
+    pub(crate) fn folder_of(&self, index: usize) -> PathBuf {
         self.folder.path().join(format!("server-{index}"))
     }
 }

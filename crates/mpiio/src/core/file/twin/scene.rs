@@ -50,6 +50,11 @@ impl Scene {
 
     /// On servers, in threads of the test. They have their parts in memory, if this machine has a folder there.
     pub(super) fn of_servers() -> Scene {
+        Scene::of_servers_with(Options::default())
+    }
+
+    /// The same, for a client with these options.
+    pub(super) fn of_servers_with(options: Options) -> Scene {
         let program = PROGRAM_OF_TESTS.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let token = Token::load_or_create(&folder.path().join("token")).unwrap();
@@ -65,7 +70,7 @@ impl Scene {
         let addresses = running.iter().map(address).collect();
         let (path, servers) = (PathBuf::from("token"), addresses);
         let description = StoreDescription { token: path, strip_bytes: STRIP_BYTES, servers };
-        servers::connect_to(Some(Store::new(&description, token, Options::default()).unwrap()));
+        servers::connect_to(Some(Store::new(&description, token, options).unwrap()));
         Scene { folder, servers: Some(running), _program: program }
     }
 
@@ -76,6 +81,11 @@ impl Scene {
             Some(_) => format!("pioscope:{path}"),
             None => self.folder.path().join(path.replace('/', "_")).to_str().unwrap().to_owned(),
         }
+    }
+
+    /// Ends a server.
+    pub(super) fn stop(&mut self, index: usize) {
+        self.servers.as_mut().unwrap().remove(index).stop();
     }
 
     /// Removes a file, if it is there.

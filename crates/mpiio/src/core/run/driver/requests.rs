@@ -95,11 +95,9 @@ fn fill_and_write(
         let parts = coverage::holes_of_layouts(file.start as i64..file.end as i64, vec![holes.clone()]);
         write_parts(storage, means.working(), slot, origin, &parts).map(|_| file.end - file.start)
     };
-    if is_locked {
-        // What was written is so whatever comes of this.
-        let _ = storage.unlock(file);
-    }
-    written
+    // Who lost the lock meanwhile may have written over what another wrote in the holes.
+    let unlocked = if is_locked { storage.unlock(file) } else { Ok(()) };
+    written.and_then(|bytes| unlocked.map(|()| bytes))
 }
 
 /// How long to ask for a lock that others hold by turns: the more parts there are to be written without it, the longer.
