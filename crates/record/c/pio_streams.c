@@ -6,6 +6,7 @@
 #include "pio_open.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,11 +39,32 @@ static inline int stream_fd(const FILE *stream) {
  * as long; stdio takes its lock once more inside. */
 extern char __libc_single_threaded __attribute__((weak)); /* since glibc 2.32 */
 
-static inline bool hold(FILE *stream) {
-    if (LIKELY(&__libc_single_threaded != NULL && __libc_single_threaded))
-        return false;
+/* A thread may be cancelled within a call (pthread_cancel), and the stream is another's to use afterwards. The C library keeps these for
+ * programs of before 2003, and they cost two stores: its macros call setjmp at each, and the compiler's own clean-up needs the
+ * compiler's unwinder in every program. */
+void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *), void *argument);
+void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+
+struct held {
+    bool is_held;
+    struct _pthread_cleanup_buffer at_cancel;
+};
+
+static void give_back(void *stream) {
+    funlockfile(stream);
+}
+
+static inline void hold(struct held *held, FILE *stream) {
+    held->is_held = !(&__libc_single_threaded != NULL && __libc_single_threaded);
+    if (LIKELY(!held->is_held))
+        return;
     flockfile(stream);
-    return true;
+    _pthread_cleanup_push(&held->at_cancel, give_back, stream);
+}
+
+static inline void let_go(struct held *held) {
+    if (UNLIKELY(held->is_held))
+        _pthread_cleanup_pop(&held->at_cancel, 1);
 }
 
 /* After an open that returned `stream` (or failed). */
@@ -232,7 +254,8 @@ EXPORT int fclose(FILE *stream) {
     int fd = recording() ? stream_fd(stream) : -1;                                                                     \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
-    bool held = hold(stream);                                                                                          \
+    struct held held;                                                                                                  \
+    hold(&held, stream);                                                                                               \
     bool at_end = (call) == PIO_CALL_FWRITE && appends(fd);                                                            \
     if (at_end)                                                                                                        \
         catch_up(stream, fd);                                                                                          \
@@ -249,8 +272,7 @@ EXPORT int fclose(FILE *stream) {
         pio_finish_appended(&span, call, fd, pending_bytes(stream), (uint64_t)(size), bytes);                          \
     else                                                                                                               \
         pio_finish_simple(&span, call, fd, position, (uint64_t)(size), bytes);                                         \
-    if (UNLIKELY(held))                                                                                                \
-        funlockfile(stream);                                                                                           \
+    let_go(&held);                                                                                                     \
     return result;
 
 /* A short count is an error only if the stream says so. */
@@ -492,7 +514,8 @@ EXPORT int __uflow(FILE *stream) {
     int fd = recording() ? stream_fd(stream) : -1;                                                                     \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
-    bool held = hold(stream);                                                                                          \
+    struct held held;                                                                                                  \
+    hold(&held, stream);                                                                                               \
     uint64_t position = stream_position(stream, fd);                                                                   \
     struct pioscope_span span;                                                                                         \
     pio_span_begin(&span);                                                                                             \
@@ -502,8 +525,7 @@ EXPORT int __uflow(FILE *stream) {
     uint64_t moved = position != PIO_NO_OFFSET && after != PIO_NO_OFFSET && after > position ? after - position : 0;   \
     remember_stream(stream, fd, after);                                                                                \
     pio_finish_simple(&span, PIO_CALL_FREAD, fd, position, moved, (int64_t)moved);                                     \
-    if (UNLIKELY(held))                                                                                                \
-        funlockfile(stream);                                                                                           \
+    let_go(&held);                                                                                                     \
     return result;
 
 /* Each under three names, by the standard that a program was compiled for; the C library's headers map them to each other.

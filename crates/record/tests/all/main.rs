@@ -18,4 +18,5 @@ mod refusals;
 mod selection;
 mod sizes;
 mod started;
+mod streams;
 mod used;
