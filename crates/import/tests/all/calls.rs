@@ -311,6 +311,19 @@ fn blktrace_is_read_in_both_byte_orders() {
     }
 }
 
+/// The kernel counts from when the machine was started: a run of a second lasted for days.
+#[test]
+fn a_trace_of_blktrace_begins_with_its_first_request() {
+    const UP_NS: u64 = 9 * 86_400 * 1_000_000_000;
+    let record = |action: u32, time_ns| block_record(false, (1 << 16) + action, time_ns, 64, 4096, b"");
+    let log = [record(7, UP_NS), record(8, UP_NS + 400), record(7, UP_NS + 500), record(8, UP_NS + 900)].concat();
+    let trace = trace_of(Tool::Blktrace, &log);
+    assert_eq!(events(&trace).iter().map(|event| event.start_ns).collect::<Vec<_>>(), [0, 500]);
+    let process = &trace.tables().processes[0];
+    assert_eq!((process.start_ns, process.end_ns), (0, Some(900)));
+    assert_eq!(trace.tables().epoch_ns, 0);
+}
+
 #[test]
 fn a_table_is_read_whatever_its_order() {
     let log = "rank,call,start_s,file,offset,size,elapsed_s,extra\n\
