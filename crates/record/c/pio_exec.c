@@ -125,7 +125,6 @@ static void look_at_named(const char *name, struct pio_program *program, char *p
 DECLARE_NEXT(execve)
 DECLARE_NEXT(execvpe)
 DECLARE_NEXT(fexecve)
-DECLARE_NEXT(execveat)
 DECLARE_NEXT(posix_spawn)
 DECLARE_NEXT(posix_spawnp)
 
@@ -197,15 +196,16 @@ EXPORT int fexecve(int fd, char *const words[], char *const environment[]) {
     BECOME(name, environment, NEXT(fexecve)(fd, words, made));
 }
 
+/* By the kernel's own call: a C library before 2.34 has no function. */
 EXPORT int execveat(int folder, const char *path_in_it, char *const words[], char *const environment[], int flags) {
     if (!looks_at_programs() || !pio_can_read(path_in_it))
-        return NEXT(execveat)(folder, path_in_it, words, environment, flags);
+        return (int)KERNEL(SYS_execveat, folder, path_in_it, words, environment, flags);
     char name[512];
     if (path_in_it[0] == '/' || (folder == AT_FDCWD && path_in_it[0] != 0))
         snprintf(name, sizeof name, "%s%s", strchr(path_in_it, '/') == NULL ? "./" : "", path_in_it);
     else
         snprintf(name, sizeof name, "/proc/self/fd/%d%s%s", folder, path_in_it[0] == 0 ? "" : "/", path_in_it);
-    BECOME(name, environment, NEXT(execveat)(folder, path_in_it, words, made, flags));
+    BECOME(name, environment, (int)KERNEL(SYS_execveat, folder, path_in_it, words, made, flags));
 }
 
 /* A spawned child shares our open files: their positions move without us. */
