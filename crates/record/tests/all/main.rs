@@ -5,6 +5,7 @@ mod asynchronous;
 mod call_sites;
 mod common;
 mod damage;
+mod headers;
 mod libraries;
 mod marks;
 mod memory;
