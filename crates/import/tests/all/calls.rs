@@ -682,6 +682,36 @@ fn a_process_of_strace_ends_no_earlier_than_its_last_call() {
     assert_eq!(trace.tables().processes[0].end_ns, Some(100_000_000_000));
 }
 
+/// They were writes of no bytes that took no time, and returned.
+#[test]
+fn calls_of_strace_that_did_not_return_are_unfinished() {
+    let log = r#"10 1700000000.000000 openat(AT_FDCWD, "/d/a", O_WRONLY) = 3 <0.000010>
+10 1700000000.100000 write(3, "x"..., 9) = ? ERESTARTSYS (To be restarted if SA_RESTART is set) <0.250000>
+10 1700000000.400000 --- SIGUSR1 {si_signo=SIGUSR1} ---
+10 1700000000.500000 clone(child_stack=NULL, flags=CLONE_VM|CLONE_FILES|CLONE_THREAD) = 11 <0.000010>
+11 1700000001.000000 write(3, "y"..., 99 <unfinished ...>
+10 1700000002.000000 write(3, "z"..., 999)         = ?
+11 1700000005.000000 <... write resumed> <unfinished ...>) = ?
+10 1700000006.000000 +++ killed by SIGKILL +++
+11 1700000006.000000 +++ killed by SIGKILL +++
+"#;
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let writes: Vec<_> = events(&trace)
+        .iter()
+        .filter(|event| event.call == Call::Write)
+        .map(|event| (event.size, event.result, event.elapsed_ns, event.flags))
+        .collect();
+    assert_eq!(
+        writes,
+        [
+            (9, -4, 250_000_000, Flags::NONE),
+            (99, 0, 4_000_000_000, Flags::UNFINISHED),
+            (999, 0, 3_000_000_000, Flags::UNFINISHED),
+        ]
+    );
+    assert_eq!(notes(&trace, "lost lines"), [""; 0]);
+}
+
 #[test]
 fn what_strace_does_not_show_of_rings_is_told() {
     let log = r#"10 1700000000.000000 execve("/bin/ring", ["/bin/ring", "x"], 0x7ff /* 3 vars */) = 0 <0.000500>
