@@ -249,7 +249,8 @@ EXPORT int fclose(FILE *stream) {
     return result;
 }
 
-/* `type result = next_call`, of which `moved` bytes of `size` count as transferred (-1: it failed). */
+/* `type result = next_call`, of which `moved` bytes of `size` count as transferred (-1: it failed); it may look at where the call
+ * moved the stream `from`. */
 #define STREAM_BODY(call, type, size, moved, next_call)                                                                \
     int fd = recording() ? stream_fd(stream) : -1;                                                                     \
     if (!tracked(fd))                                                                                                  \
@@ -260,6 +261,7 @@ EXPORT int fclose(FILE *stream) {
     if (at_end)                                                                                                        \
         catch_up(stream, fd);                                                                                          \
     uint64_t position = at_end ? 0 : stream_position(stream, fd);                                                      \
+    uint64_t from __attribute__((unused)) = at_end ? PIO_NO_OFFSET : position;                                         \
     struct pioscope_span span;                                                                                         \
     pio_span_begin(&span);                                                                                             \
     type result = next_call;                                                                                           \
@@ -275,27 +277,37 @@ EXPORT int fclose(FILE *stream) {
     let_go(&held);                                                                                                     \
     return result;
 
-/* A short count is an error only if the stream says so. */
-static int64_t items_moved(FILE *stream, size_t size, size_t asked, size_t moved) {
-    return moved == 0 && asked > 0 && size > 0 && ferror_unlocked(stream) ? -1 : (int64_t)(size * moved);
+/* How far a call moved a stream from `position`; `counted` if that is not known. */
+static __attribute__((noinline)) int64_t moved_from(FILE *stream, uint64_t position, uint64_t counted) {
+    uint64_t after = position == PIO_NO_OFFSET ? PIO_NO_OFFSET : ask_for_position(stream);
+    return (int64_t)(after == PIO_NO_OFFSET || after < position ? counted : after - position);
+}
+
+/* Items are counted whole: behind those of a short count there may be a part of one. Such a count is an error only if the stream
+ * says so. */
+static inline int64_t items_moved(FILE *stream, uint64_t position, size_t size, size_t asked, size_t moved) {
+    if (LIKELY(moved == asked || size == 0))
+        return (int64_t)(size * moved);
+    int64_t bytes = size == 1 ? (int64_t)moved : moved_from(stream, position, size * moved);
+    return bytes == 0 && ferror_unlocked(stream) ? -1 : bytes;
 }
 
 #define HOOK_FREAD(name)                                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT size_t name(void *buffer, size_t size, size_t count, FILE *stream) {                                        \
-        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, size, count, result),                     \
+        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, from, size, count, result),               \
                     NEXT(name)(buffer, size, count, stream))                                                           \
     }
 #define HOOK_FREAD_CHK(name)                                                                                           \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT size_t name(void *buffer, size_t room, size_t size, size_t count, FILE *stream) {                           \
-        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, size, count, result),                     \
+        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, from, size, count, result),               \
                     NEXT(name)(buffer, room, size, count, stream))                                                     \
     }
 #define HOOK_FWRITE(name)                                                                                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT size_t name(const void *buffer, size_t size, size_t count, FILE *stream) {                                  \
-        STREAM_BODY(PIO_CALL_FWRITE, size_t, size *count, items_moved(stream, size, count, result),                    \
+        STREAM_BODY(PIO_CALL_FWRITE, size_t, size *count, items_moved(stream, from, size, count, result),              \
                     NEXT(name)(buffer, size, count, stream))                                                           \
     }
 
@@ -306,6 +318,16 @@ HOOK_FREAD_CHK(__fread_unlocked_chk)
 HOOK_FWRITE(fwrite)
 HOOK_FWRITE(fwrite_unlocked)
 
+/* The bytes of a line, which may be zero bytes, too: it ends where it is as long as asked for, or with its first newline, or else
+ * with the file. */
+static inline int64_t line_bytes(FILE *stream, uint64_t position, const char *line, int asked) {
+    if (line == NULL)
+        return 0;
+    size_t length = strlen(line);
+    bool is_whole = (length > 0 && line[length - 1] == '\n') || (int64_t)length >= (int64_t)asked - 1;
+    return LIKELY(is_whole) ? (int64_t)length : moved_from(stream, position, length);
+}
+
 #define HOOK_FPUTS(name)                                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(const char *text, FILE *stream) {                                                                  \
@@ -315,7 +337,7 @@ HOOK_FWRITE(fwrite_unlocked)
 #define HOOK_FGETS(name)                                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT char *name(char *buffer, int count, FILE *stream) {                                                         \
-        STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, result == NULL ? 0 : strlen(result),            \
+        STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, line_bytes(stream, from, result, count),        \
                     NEXT(name)(buffer, count, stream))                                                                 \
     }
 
@@ -326,7 +348,7 @@ HOOK_FGETS(fgets_unlocked)
 
 DECLARE_NEXT(__fgets_chk)
 EXPORT char *__fgets_chk(char *buffer, size_t room, int count, FILE *stream) {
-    STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, result == NULL ? 0 : strlen(result),
+    STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, line_bytes(stream, from, result, count),
                 NEXT(__fgets_chk)(buffer, room, count, stream))
 }
 

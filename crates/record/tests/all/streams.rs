@@ -1,6 +1,7 @@
 //! Buffered streams: what is recorded of them, and that they stay the program's.
 
 use crate::common::{Job, compile, folder, record_in};
+use pio_trace::{Op, Target};
 
 fn program(name: &str, bytes: usize) -> Job {
     let folder = folder();
@@ -16,4 +17,29 @@ fn program(name: &str, bytes: usize) -> Job {
 #[test]
 fn a_thread_that_is_cancelled_gives_its_stream_back() {
     program("cancelled", 100_000);
+}
+
+/// What was behind the last whole item, or a zero byte of a line, was not counted, and the next calls were put before their place.
+#[test]
+fn parts_of_items_and_lines_with_zero_bytes_are_counted() {
+    let job = program("parts", 1500);
+    let on_file = job.on("/file").into_iter().filter(|event| matches!(event.op(), Op::Read | Op::Write));
+    let seen = on_file.map(|event| match event.target {
+        Target::Extent { offset } => (event.call.name(), offset, event.size, event.result),
+        other => panic!("{event:?} has {other:?}"),
+    });
+    assert_eq!(
+        seen.collect::<Vec<_>>(),
+        [
+            ("fread", 0, 10_000, 1500),
+            ("fread", 1500, 10_000, 0),
+            ("fwrite", 0, 10, 10),
+            ("fread", 0, 99, 6),
+            ("fread", 6, 2, 2),
+            ("fread", 8, 99, 1),
+            ("fread", 9, 99, 1),
+            ("fread", 10, 99, 0),
+            ("fwrite", 0, 10_000, 1500),
+        ]
+    );
 }
