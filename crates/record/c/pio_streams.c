@@ -75,8 +75,11 @@ static void finish_stream_open(const struct pioscope_span *span, const char *nam
         remember_stream(stream, fd, 0);
 }
 
+/* As open() has them. Behind the first letter stand others in any order, and behind a comma the name of a character set. */
 static int open_flags_of(const char *mode) {
-    return mode[0] == 'a' ? O_APPEND : 0;
+    size_t letters = strcspn(mode, ",");
+    int access = memchr(mode, '+', letters) != NULL ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+    return access | (mode[0] == 'w' ? O_TRUNC : mode[0] == 'a' ? O_APPEND : 0);
 }
 
 #define HOOK_FOPEN(name)                                                                                               \
@@ -128,7 +131,7 @@ HOOK_FREOPEN(freopen64)
         struct pioscope_span span;                                                                                     \
         pio_span_begin(&span);                                                                                         \
         FILE *stream = NEXT(name)();                                                                                   \
-        finish_stream_open(&span, "", stream, 0);                                                                      \
+        finish_stream_open(&span, "", stream, O_RDWR);                                                                 \
         return stream;                                                                                                 \
     }
 
