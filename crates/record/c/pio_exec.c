@@ -128,12 +128,20 @@ DECLARE_NEXT(fexecve)
 DECLARE_NEXT(posix_spawn)
 DECLARE_NEXT(posix_spawnp)
 
+/* A program that is not searched for, as it is looked at: by a name with a slash. */
+#define IN_FOLDER_BYTES 264
+static const char *in_folder(const char *name, char here[IN_FOLDER_BYTES]) {
+    if (strchr(name, '/') != NULL)
+        return name;
+    snprintf(here, IN_FOLDER_BYTES, "%s%.255s", *name == 0 ? "" : "./", name);
+    return here;
+}
+
 EXPORT int execve(const char *name, char *const words[], char *const environment[]) {
     if (!looks_at_programs() || !pio_can_read(name))
         return NEXT(execve)(name, words, environment);
-    char here[264];
-    snprintf(here, sizeof here, "./%.255s", name);
-    BECOME(strchr(name, '/') == NULL ? here : name, environment, NEXT(execve)(name, words, made));
+    char here[IN_FOLDER_BYTES];
+    BECOME(in_folder(name, here), environment, NEXT(execve)(name, words, made));
 }
 
 EXPORT int execv(const char *name, char *const words[]) {
@@ -217,6 +225,7 @@ EXPORT int execveat(int folder, const char *path_in_it, char *const words[], cha
         pio_descriptors_are_shared();                                                                                  \
         int error;                                                                                                     \
         pid_t child = -1;                                                                                              \
+        char here[IN_FOLDER_BYTES] __attribute__((unused));                                                            \
         WITH_ENVIRONMENT(error, searched, environment, NEXT(name)(&child, file, actions, attributes, words, made), ,   \
                          if (is_unseen) pio_note_unseen((uint32_t)child, program.reason, what), error == 0);           \
         if (error == 0 && pid != NULL)                                                                                 \
@@ -224,7 +233,7 @@ EXPORT int execveat(int folder, const char *path_in_it, char *const words[], cha
         return error;                                                                                                  \
     }
 
-HOOK_SPAWN(posix_spawn, strchr(file, '/') == NULL ? "" : file)
+HOOK_SPAWN(posix_spawn, in_folder(file, here))
 HOOK_SPAWN(posix_spawnp, file)
 
 /* Where the C library starts a shell by itself, it hands on the environment as it is: the recorder must be in there. */
