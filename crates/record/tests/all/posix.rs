@@ -395,6 +395,25 @@ fn names_beyond_many_are_counted_without() {
     assert_eq!(job.trace.tables().files.len(), first + 1);
 }
 
+/// What could not be written at first was taken for written: no later call on that name, and none through that view, could say what
+/// it was.
+#[test]
+fn what_could_not_be_described_at_first_is_described_later() {
+    const NAMES: usize = 1000;
+    let folder = folder();
+    let headers = format!("-I{}", std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("c").display());
+    let program = compile("cc", "definitions", folder.path(), &[&headers, "-I", env!("OUT_DIR"), "-ldl"]);
+    let words = vec![program.into(), folder.path().into(), NAMES.to_string().into()];
+    let job = record_in(folder, words, |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert!(job.outcome.summary.lost_calls > 0, "it lacked descriptors");
+    let stats: Vec<_> = job.events.iter().filter(|event| event.call == Call::Stat).collect();
+    let nameless = stats.iter().filter(|event| event.target == Target::None).count();
+    assert_eq!((stats.len() > NAMES, nameless), (true, 0), "{} of {}", nameless, stats.len());
+    let views: Vec<_> = job.trace.tables().views.iter().map(pio_layout::View::displacement).collect();
+    assert!(views.contains(&4096), "{views:?}");
+}
+
 fn shell(line: &str) -> Job {
     let folder = folder();
     let script = format!("cd {} && {line}", folder.path().display());
