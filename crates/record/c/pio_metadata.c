@@ -104,6 +104,14 @@ EXPORT DIR *opendir(const char *path) {
     return folder;
 }
 
+/* It closes its descriptor inside the C library. What gets that number next may be opened where no hook sees it. */
+DECLARE_NEXT(closedir)
+EXPORT int closedir(DIR *folder) {
+    if (recording() && is_owner() && folder != NULL)
+        pio_forget_descriptor(dirfd(folder));
+    return NEXT(closedir)(folder);
+}
+
 /* Status ----------------------------------------------------------------------------------------------------------- */
 
 HOOK_ON_PATH(stat, (const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(stat)(path, status))

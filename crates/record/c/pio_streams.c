@@ -252,6 +252,14 @@ EXPORT int fclose(FILE *stream) {
     return result;
 }
 
+/* What popen() opened is a pipe, but its number may soon be a file's. */
+DECLARE_NEXT(pclose)
+EXPORT int pclose(FILE *stream) {
+    if (recording() && is_owner())
+        pio_forget_descriptor(stream_fd(stream));
+    return NEXT(pclose)(stream);
+}
+
 /* `type result = next_call`, of which `moved` bytes of `size` count as transferred (-1: it failed); it may look at where the call
  * moved the stream `from`. */
 #define STREAM_BODY(call, type, size, moved, next_call)                                                                \

@@ -43,3 +43,11 @@ fn parts_of_items_and_lines_with_zero_bytes_are_counted() {
         ]
     );
 }
+
+/// The next file with the number of a folder's or a pipe's descriptor was taken for none of the job's.
+#[cfg(target_arch = "x86_64")] // it opens by an instruction
+#[test]
+fn what_closes_a_descriptor_inside_the_c_library_gives_its_number_free() {
+    let job = program("numbers", 10);
+    assert_eq!(job.bytes("/file", Op::Read), 20);
+}
