@@ -414,6 +414,21 @@ fn what_could_not_be_described_at_first_is_described_later() {
     assert!(views.contains(&4096), "{views:?}");
 }
 
+/// What was written to the second file counted for the first, whose number it had got.
+#[test]
+fn a_copy_of_a_descriptor_that_is_too_high_is_looked_at() {
+    let folder = folder();
+    let program = compile("cc", "high", folder.path(), &[]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    if job.outcome.status.code() == Some(77) {
+        eprintln!("skipped: not so many descriptors are allowed here");
+        return;
+    }
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!((job.bytes("/first", Op::Write), job.bytes("/second", Op::Write)), (1, 4));
+}
+
 fn shell(line: &str) -> Job {
     let folder = folder();
     let script = format!("cd {} && {line}", folder.path().display());
