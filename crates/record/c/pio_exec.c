@@ -27,7 +27,10 @@ int execveat(int folder, const char *path, char *const words[], char *const envi
 
 extern char **environ;
 
-#define ENVIRONMENT_ON_STACK 32768u
+/* An environment of more is not made on the stack, which is small in a handler of signals; but in a child of vfork, where what is
+ * mapped would stay behind in the parent. */
+#define ENVIRONMENT_ON_STACK 1024u
+#define ENVIRONMENT_ON_STACK_OF_PARENT 32768u
 
 /* Also where recording has stopped: what is started is told of the recorder, and may not bear it. */
 static bool looks_at_programs(void) {
@@ -89,7 +92,7 @@ static void look_at_named(const char *name, struct pio_program *program, char *p
         snprintf(what, sizeof what, "%s", path);                                                                       \
         pio_give_path_buffer(path);                                                                                    \
         size_t bytes = pio_environment_bytes(from);                                                                    \
-        bool on_stack = bytes <= ENVIRONMENT_ON_STACK;                                                                 \
+        bool on_stack = bytes <= (is_owner() ? ENVIRONMENT_ON_STACK : ENVIRONMENT_ON_STACK_OF_PARENT);                 \
         void *memory = on_stack ? NULL                                                                                 \
                                 : (void *)KERNEL(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,                        \
                                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);                                  \

@@ -110,3 +110,16 @@ fn threads_keep_their_order() {
         assert_eq!(own.len(), 100, "thread {thread}");
     }
 }
+
+/// The recorder took more of the stack than there was.
+#[test]
+fn a_handler_with_little_stack_may_end_a_rank_or_start_a_program() {
+    for how in ["end", "become"] {
+        let folder = folder();
+        let program = compile("cc", "handler", folder.path(), &["-O1", "-ldl", "-Wl,-z,now"]);
+        let words = vec![program.into(), how.into(), folder.path().join("file").into(), "/bin/true".into()];
+        let job = record_in(folder, words, |_| {});
+        assert!(job.outcome.status.success(), "{how}: {:?}", job.outcome);
+        assert_eq!(tally(&job).2, 1, "{how}");
+    }
+}
