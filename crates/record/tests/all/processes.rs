@@ -123,3 +123,13 @@ fn a_handler_with_little_stack_may_end_a_rank_or_start_a_program() {
         assert_eq!(tally(&job).2, 1, "{how}");
     }
 }
+
+/// Files that were opened while the program waited for a child had other numbers than without us.
+#[test]
+fn a_wait_for_a_child_holds_no_low_descriptor() {
+    let folder = folder();
+    let program = compile("cc", "waits", folder.path(), &[]);
+    let file = folder.path().join("file");
+    let job = record_in(folder, vec![program.into(), file.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+}
