@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 0 | 4 | 0x65617407: magic and version |
 //! | 4 | 4 | sequence number |
-//! | 8 | 8 | nanoseconds since the trace began |
+//! | 8 | 8 | nanoseconds since the machine was started, or, from `blkparse`, since the trace began |
 //! | 16 | 8 | first sector of 512 bytes |
 //! | 24 | 4 | bytes |
 //! | 28 | 4 | low half: what happened; high half: to what kind of request |
@@ -246,6 +246,7 @@ impl Reading {
                 process.end_ns = Some(end_ns);
             }
         }
+        self.builder.begin_with_first_call();
         self.builder.write(out, name)
     }
 }

@@ -5,6 +5,10 @@
 
 #include <unistd.h>
 
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC 4u /* since glibc 2.34 */
+#endif
+
 DECLARE_NEXT(close)
 EXPORT int close(int fd) {
     uint32_t rings = pio_leave_rings((uint32_t)fd, (uint32_t)fd);

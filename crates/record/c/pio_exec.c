@@ -27,7 +27,10 @@ int execveat(int folder, const char *path, char *const words[], char *const envi
 
 extern char **environ;
 
-#define ENVIRONMENT_ON_STACK 32768u
+/* An environment of more is not made on the stack, which is small in a handler of signals; but in a child of vfork, where what is
+ * mapped would stay behind in the parent. */
+#define ENVIRONMENT_ON_STACK 1024u
+#define ENVIRONMENT_ON_STACK_OF_PARENT 32768u
 
 /* Also where recording has stopped: what is started is told of the recorder, and may not bear it. */
 static bool looks_at_programs(void) {
@@ -89,7 +92,7 @@ static void look_at_named(const char *name, struct pio_program *program, char *p
         snprintf(what, sizeof what, "%s", path);                                                                       \
         pio_give_path_buffer(path);                                                                                    \
         size_t bytes = pio_environment_bytes(from);                                                                    \
-        bool on_stack = bytes <= ENVIRONMENT_ON_STACK;                                                                 \
+        bool on_stack = bytes <= (is_owner() ? ENVIRONMENT_ON_STACK : ENVIRONMENT_ON_STACK_OF_PARENT);                 \
         void *memory = on_stack ? NULL                                                                                 \
                                 : (void *)KERNEL(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,                        \
                                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);                                  \
@@ -125,16 +128,23 @@ static void look_at_named(const char *name, struct pio_program *program, char *p
 DECLARE_NEXT(execve)
 DECLARE_NEXT(execvpe)
 DECLARE_NEXT(fexecve)
-DECLARE_NEXT(execveat)
 DECLARE_NEXT(posix_spawn)
 DECLARE_NEXT(posix_spawnp)
+
+/* A program that is not searched for, as it is looked at: by a name with a slash. */
+#define IN_FOLDER_BYTES 264
+static const char *in_folder(const char *name, char here[IN_FOLDER_BYTES]) {
+    if (strchr(name, '/') != NULL)
+        return name;
+    snprintf(here, IN_FOLDER_BYTES, "%s%.255s", *name == 0 ? "" : "./", name);
+    return here;
+}
 
 EXPORT int execve(const char *name, char *const words[], char *const environment[]) {
     if (!looks_at_programs() || !pio_can_read(name))
         return NEXT(execve)(name, words, environment);
-    char here[264];
-    snprintf(here, sizeof here, "./%.255s", name);
-    BECOME(strchr(name, '/') == NULL ? here : name, environment, NEXT(execve)(name, words, made));
+    char here[IN_FOLDER_BYTES];
+    BECOME(in_folder(name, here), environment, NEXT(execve)(name, words, made));
 }
 
 EXPORT int execv(const char *name, char *const words[]) {
@@ -197,15 +207,16 @@ EXPORT int fexecve(int fd, char *const words[], char *const environment[]) {
     BECOME(name, environment, NEXT(fexecve)(fd, words, made));
 }
 
+/* By the kernel's own call: a C library before 2.34 has no function. */
 EXPORT int execveat(int folder, const char *path_in_it, char *const words[], char *const environment[], int flags) {
     if (!looks_at_programs() || !pio_can_read(path_in_it))
-        return NEXT(execveat)(folder, path_in_it, words, environment, flags);
+        return (int)KERNEL(SYS_execveat, folder, path_in_it, words, environment, flags);
     char name[512];
     if (path_in_it[0] == '/' || (folder == AT_FDCWD && path_in_it[0] != 0))
         snprintf(name, sizeof name, "%s%s", strchr(path_in_it, '/') == NULL ? "./" : "", path_in_it);
     else
         snprintf(name, sizeof name, "/proc/self/fd/%d%s%s", folder, path_in_it[0] == 0 ? "" : "/", path_in_it);
-    BECOME(name, environment, NEXT(execveat)(folder, path_in_it, words, made, flags));
+    BECOME(name, environment, (int)KERNEL(SYS_execveat, folder, path_in_it, words, made, flags));
 }
 
 /* A spawned child shares our open files: their positions move without us. */
@@ -217,6 +228,7 @@ EXPORT int execveat(int folder, const char *path_in_it, char *const words[], cha
         pio_descriptors_are_shared();                                                                                  \
         int error;                                                                                                     \
         pid_t child = -1;                                                                                              \
+        char here[IN_FOLDER_BYTES] __attribute__((unused));                                                            \
         WITH_ENVIRONMENT(error, searched, environment, NEXT(name)(&child, file, actions, attributes, words, made), ,   \
                          if (is_unseen) pio_note_unseen((uint32_t)child, program.reason, what), error == 0);           \
         if (error == 0 && pid != NULL)                                                                                 \
@@ -224,7 +236,7 @@ EXPORT int execveat(int folder, const char *path_in_it, char *const words[], cha
         return error;                                                                                                  \
     }
 
-HOOK_SPAWN(posix_spawn, strchr(file, '/') == NULL ? "" : file)
+HOOK_SPAWN(posix_spawn, in_folder(file, here))
 HOOK_SPAWN(posix_spawnp, file)
 
 /* Where the C library starts a shell by itself, it hands on the environment as it is: the recorder must be in there. */

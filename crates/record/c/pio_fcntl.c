@@ -7,11 +7,11 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-/* After `copy` became another name of `fd`. */
+/* After `copy` became another name of `fd`. One of a descriptor that is too high to be recorded is looked at when it is used. */
 static void finish_dup(const struct pioscope_span *span, int fd, int copy) {
-    if (copy < 0 || copy == fd || !in_table(fd) || !in_table(copy))
+    if (copy < 0 || copy == fd || !in_table(copy))
         return;
-    unsigned char state = LOAD(&pio_descriptors[fd]);
+    unsigned char state = in_table(fd) ? LOAD(&pio_descriptors[fd]) : UNKNOWN;
     pio_set_descriptor(copy, state);
     if (state < TRACKED)
         return;

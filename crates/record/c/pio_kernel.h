@@ -8,6 +8,14 @@
 #include <sys/types.h>
 #include <sys/utsname.h>
 
+/* Where the headers are older than Linux 5.9; the numbers are those of all processors. */
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+
 #pragma GCC visibility push(hidden)
 
 /* The C library's syscall(), which we hook, too. */

@@ -1,5 +1,7 @@
 /* Calls that name a path, and calls that ask or tell what a file is. */
+#include "pio_by_number.h"
 #include "pio_hook.h"
+#include "pio_kernel.h"
 #include "pio_names.h"
 
 #include <dirent.h>
@@ -102,6 +104,14 @@ EXPORT DIR *opendir(const char *path) {
     return folder;
 }
 
+/* It closes its descriptor inside the C library. What gets that number next may be opened where no hook sees it. */
+DECLARE_NEXT(closedir)
+EXPORT int closedir(DIR *folder) {
+    if (recording() && is_owner() && folder != NULL)
+        pio_forget_descriptor(dirfd(folder));
+    return NEXT(closedir)(folder);
+}
+
 /* Status ----------------------------------------------------------------------------------------------------------- */
 
 HOOK_ON_PATH(stat, (const char *path, struct stat *status), AT_FDCWD, path, PIO_CALL_STAT, 0, NEXT(stat)(path, status))
@@ -141,6 +151,24 @@ EXPORT int fstatat64(int fd, const char *path, struct stat64 *status, int flags)
 DECLARE_NEXT(statx)
 EXPORT int statx(int fd, const char *path, int flags, unsigned mask, struct statx *status) {
     STATUS_AT_BODY(NEXT(statx)(fd, path, flags, mask, status))
+}
+
+int pio_stat_by_number(long number, const char *path, void *status) {
+    PATH_BODY(int, AT_FDCWD, path, PIO_CALL_STAT, 0, (int)KERNEL(number, path, status))
+}
+
+int pio_fstatat_by_number(int fd, const char *path, void *status, int flags) {
+    STATUS_AT_BODY((int)KERNEL(SYS_newfstatat, fd, path, status, flags))
+}
+
+int pio_fstat_by_number(int fd, void *status) {
+    if (!tracked(fd))
+        return (int)KERNEL(SYS_fstat, fd, status);
+    struct pioscope_span span;
+    pio_span_begin(&span);
+    int result = (int)KERNEL(SYS_fstat, fd, status);
+    pio_finish_simple(&span, PIO_CALL_STAT, fd, PIO_NO_OFFSET, 0, result);
+    return result;
 }
 
 /* The names that programs built for C libraries before 2.33 call. */

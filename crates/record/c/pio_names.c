@@ -21,16 +21,20 @@ void pio_forget_names(void) {
     names_known = 0;
 }
 
-/* The id of a path, or PIO_NO_OFFSET if there are too many. Once the budget is short, no new ones are written. */
+/* The id of a path, or PIO_NO_OFFSET if there are too many. Once the budget is short, no new ones are written. One that could not be
+ * written is the next call's to write. */
 static uint64_t id_of_name(const char *path) {
     size_t length = strlen(path);
     uint64_t id = pio_content_id((const unsigned char *)path, length, PIO_RECORD_NAME) >> 1 | 1;
     bool may_enter = LOAD(&names_known) < MOST_NAMES && LOAD(&pio_spool.thinning) == 0, is_new;
-    if (pio_place_of(id, names, NAME_PLACES, id / 2, may_enter, &is_new) == NULL)
+    uint64_t *place = pio_place_of(id, names, NAME_PLACES, id / 2, may_enter, &is_new);
+    if (place == NULL)
         return PIO_NO_OFFSET;
     if (is_new) {
-        __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
-        pio_define_text(PIO_RECORD_NAME, id, path, length);
+        if (pio_define_text(PIO_RECORD_NAME, id, path, length))
+            __atomic_fetch_add(&names_known, 1, __ATOMIC_RELAXED);
+        else
+            STORE(place, 0);
     }
     return id;
 }

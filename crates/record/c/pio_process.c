@@ -15,6 +15,7 @@
 #include "pio_uring.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,13 +95,17 @@ struct waits {
 };
 static struct waits waits_before_start = {-1, -1};
 
+/* A process may end in a handler with little stack: the text is not there. */
 static struct waits waits_so_far(void) {
     struct waits so_far = {pio_waited_ns("/proc/self/schedstat"), -1};
-    char text[4096];
-    text[pio_read_small_file("/proc/self/status", text, sizeof text - 1)] = 0;
+    char *text = pio_take_path_buffer();
+    if (text == NULL)
+        return so_far;
+    text[pio_read_small_file("/proc/self/status", text, PATH_MAX - 1)] = 0;
     const char *label = "\nvoluntary_ctxt_switches:", *sleeps = strstr(text, label);
     if (sleeps != NULL)
         so_far.sleeps = strtoll(sleeps + strlen(label), NULL, 10);
+    pio_give_path_buffer(text);
     return so_far;
 }
 

@@ -134,25 +134,34 @@ EXPORT void pioscope_io_end(void *token, int64_t result) {
  * collector does not mind. */
 static uint64_t defined[4096];
 
-static bool is_defined(uint64_t id) {
+/* If it is not, it is from now on, and `place` says where: NULL if the set is full. */
+static bool is_defined(uint64_t id, uint64_t **place) {
     for (size_t probe = 0; probe < 16; probe++) {
-        uint64_t *place = &defined[(id + probe) % (sizeof defined / sizeof defined[0])];
-        uint64_t seen = LOAD(place);
+        *place = &defined[(id + probe) % (sizeof defined / sizeof defined[0])];
+        uint64_t seen = LOAD(*place);
         if (seen == id)
             return true;
         if (seen == 0) {
-            STORE(place, id);
+            STORE(*place, id);
             return false;
         }
     }
+    *place = NULL;
     return false;
+}
+
+/* It could not be written: the next call is to try again. */
+static void is_not_defined(uint64_t *place) {
+    if (place != NULL)
+        STORE(place, 0);
 }
 
 EXPORT uint64_t pioscope_define_datatype(const unsigned char *description, size_t length) {
     if (!recording() || length == 0)
         return PIO_PLAIN;
     uint64_t id = pio_content_id(description, length, PIO_RECORD_DATATYPE);
-    if (is_defined(id))
+    uint64_t *place;
+    if (is_defined(id, &place))
         return id;
     int saved = errno;
     const size_t most = PIO_CHUNK_BYTES - 2 * PIO_UNIT_BYTES;
@@ -160,8 +169,10 @@ EXPORT uint64_t pioscope_define_datatype(const unsigned char *description, size_
         size_t piece = length - done < most ? length - done : most;
         unsigned units = 1 + (unsigned)((piece + PIO_UNIT_BYTES - 1) / PIO_UNIT_BYTES);
         struct pio_record *record = pio_reserve(units);
-        if (record == NULL)
+        if (record == NULL) {
+            is_not_defined(place);
             break;
+        }
         record->offset = id;
         record->size = length;
         record->result = (int64_t)done;
@@ -179,7 +190,8 @@ EXPORT uint64_t pioscope_define_view(uint64_t displacement, uint64_t etype_bytes
         return PIO_PLAIN;
     struct pio_view view = {.displacement = displacement, .etype_bytes = etype_bytes, .filetype = filetype};
     uint64_t id = pio_content_id((const unsigned char *)&view, sizeof view, PIO_RECORD_VIEW);
-    if (is_defined(id))
+    uint64_t *place;
+    if (is_defined(id, &place))
         return id;
     int saved = errno;
     struct pio_record *record = pio_reserve(2);
@@ -187,6 +199,8 @@ EXPORT uint64_t pioscope_define_view(uint64_t displacement, uint64_t etype_bytes
         record->offset = id;
         memcpy(record + 1, &view, sizeof view);
         publish(record, PIO_RECORD_VIEW, 2, 0);
+    } else {
+        is_not_defined(place);
     }
     errno = saved;
     return id;

@@ -6,6 +6,7 @@
 #include "pio_open.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,11 +39,32 @@ static inline int stream_fd(const FILE *stream) {
  * as long; stdio takes its lock once more inside. */
 extern char __libc_single_threaded __attribute__((weak)); /* since glibc 2.32 */
 
-static inline bool hold(FILE *stream) {
-    if (LIKELY(&__libc_single_threaded != NULL && __libc_single_threaded))
-        return false;
+/* A thread may be cancelled within a call (pthread_cancel), and the stream is another's to use afterwards. The C library keeps these for
+ * programs of before 2003, and they cost two stores: its macros call setjmp at each, and the compiler's own clean-up needs the
+ * compiler's unwinder in every program. */
+void _pthread_cleanup_push(struct _pthread_cleanup_buffer *buffer, void (*routine)(void *), void *argument);
+void _pthread_cleanup_pop(struct _pthread_cleanup_buffer *buffer, int execute);
+
+struct held {
+    bool is_held;
+    struct _pthread_cleanup_buffer at_cancel;
+};
+
+static void give_back(void *stream) {
+    funlockfile(stream);
+}
+
+static inline void hold(struct held *held, FILE *stream) {
+    held->is_held = !(&__libc_single_threaded != NULL && __libc_single_threaded);
+    if (LIKELY(!held->is_held))
+        return;
     flockfile(stream);
-    return true;
+    _pthread_cleanup_push(&held->at_cancel, give_back, stream);
+}
+
+static inline void let_go(struct held *held) {
+    if (UNLIKELY(held->is_held))
+        _pthread_cleanup_pop(&held->at_cancel, 1);
 }
 
 /* After an open that returned `stream` (or failed). */
@@ -53,8 +75,11 @@ static void finish_stream_open(const struct pioscope_span *span, const char *nam
         remember_stream(stream, fd, 0);
 }
 
+/* As open() has them. Behind the first letter stand others in any order, and behind a comma the name of a character set. */
 static int open_flags_of(const char *mode) {
-    return mode[0] == 'a' ? O_APPEND : 0;
+    size_t letters = strcspn(mode, ",");
+    int access = memchr(mode, '+', letters) != NULL ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+    return access | (mode[0] == 'w' ? O_TRUNC : mode[0] == 'a' ? O_APPEND : 0);
 }
 
 #define HOOK_FOPEN(name)                                                                                               \
@@ -106,7 +131,7 @@ HOOK_FREOPEN(freopen64)
         struct pioscope_span span;                                                                                     \
         pio_span_begin(&span);                                                                                         \
         FILE *stream = NEXT(name)();                                                                                   \
-        finish_stream_open(&span, "", stream, 0);                                                                      \
+        finish_stream_open(&span, "", stream, O_RDWR);                                                                 \
         return stream;                                                                                                 \
     }
 
@@ -227,16 +252,27 @@ EXPORT int fclose(FILE *stream) {
     return result;
 }
 
-/* `type result = next_call`, of which `moved` bytes of `size` count as transferred (-1: it failed). */
+/* What popen() opened is a pipe, but its number may soon be a file's. */
+DECLARE_NEXT(pclose)
+EXPORT int pclose(FILE *stream) {
+    if (recording() && is_owner())
+        pio_forget_descriptor(stream_fd(stream));
+    return NEXT(pclose)(stream);
+}
+
+/* `type result = next_call`, of which `moved` bytes of `size` count as transferred (-1: it failed); it may look at where the call
+ * moved the stream `from`. */
 #define STREAM_BODY(call, type, size, moved, next_call)                                                                \
     int fd = recording() ? stream_fd(stream) : -1;                                                                     \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
-    bool held = hold(stream);                                                                                          \
+    struct held held;                                                                                                  \
+    hold(&held, stream);                                                                                               \
     bool at_end = (call) == PIO_CALL_FWRITE && appends(fd);                                                            \
     if (at_end)                                                                                                        \
         catch_up(stream, fd);                                                                                          \
     uint64_t position = at_end ? 0 : stream_position(stream, fd);                                                      \
+    uint64_t from __attribute__((unused)) = at_end ? PIO_NO_OFFSET : position;                                         \
     struct pioscope_span span;                                                                                         \
     pio_span_begin(&span);                                                                                             \
     type result = next_call;                                                                                           \
@@ -249,31 +285,40 @@ EXPORT int fclose(FILE *stream) {
         pio_finish_appended(&span, call, fd, pending_bytes(stream), (uint64_t)(size), bytes);                          \
     else                                                                                                               \
         pio_finish_simple(&span, call, fd, position, (uint64_t)(size), bytes);                                         \
-    if (UNLIKELY(held))                                                                                                \
-        funlockfile(stream);                                                                                           \
+    let_go(&held);                                                                                                     \
     return result;
 
-/* A short count is an error only if the stream says so. */
-static int64_t items_moved(FILE *stream, size_t size, size_t asked, size_t moved) {
-    return moved == 0 && asked > 0 && size > 0 && ferror_unlocked(stream) ? -1 : (int64_t)(size * moved);
+/* How far a call moved a stream from `position`; `counted` if that is not known. */
+static __attribute__((noinline)) int64_t moved_from(FILE *stream, uint64_t position, uint64_t counted) {
+    uint64_t after = position == PIO_NO_OFFSET ? PIO_NO_OFFSET : ask_for_position(stream);
+    return (int64_t)(after == PIO_NO_OFFSET || after < position ? counted : after - position);
+}
+
+/* Items are counted whole: behind those of a short count there may be a part of one. Such a count is an error only if the stream
+ * says so. */
+static inline int64_t items_moved(FILE *stream, uint64_t position, size_t size, size_t asked, size_t moved) {
+    if (LIKELY(moved == asked || size == 0))
+        return (int64_t)(size * moved);
+    int64_t bytes = size == 1 ? (int64_t)moved : moved_from(stream, position, size * moved);
+    return bytes == 0 && ferror_unlocked(stream) ? -1 : bytes;
 }
 
 #define HOOK_FREAD(name)                                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT size_t name(void *buffer, size_t size, size_t count, FILE *stream) {                                        \
-        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, size, count, result),                     \
+        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, from, size, count, result),               \
                     NEXT(name)(buffer, size, count, stream))                                                           \
     }
 #define HOOK_FREAD_CHK(name)                                                                                           \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT size_t name(void *buffer, size_t room, size_t size, size_t count, FILE *stream) {                           \
-        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, size, count, result),                     \
+        STREAM_BODY(PIO_CALL_FREAD, size_t, size *count, items_moved(stream, from, size, count, result),               \
                     NEXT(name)(buffer, room, size, count, stream))                                                     \
     }
 #define HOOK_FWRITE(name)                                                                                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT size_t name(const void *buffer, size_t size, size_t count, FILE *stream) {                                  \
-        STREAM_BODY(PIO_CALL_FWRITE, size_t, size *count, items_moved(stream, size, count, result),                    \
+        STREAM_BODY(PIO_CALL_FWRITE, size_t, size *count, items_moved(stream, from, size, count, result),              \
                     NEXT(name)(buffer, size, count, stream))                                                           \
     }
 
@@ -284,6 +329,16 @@ HOOK_FREAD_CHK(__fread_unlocked_chk)
 HOOK_FWRITE(fwrite)
 HOOK_FWRITE(fwrite_unlocked)
 
+/* The bytes of a line, which may be zero bytes, too: it ends where it is as long as asked for, or with its first newline, or else
+ * with the file. */
+static inline int64_t line_bytes(FILE *stream, uint64_t position, const char *line, int asked) {
+    if (line == NULL)
+        return 0;
+    size_t length = strlen(line);
+    bool is_whole = (length > 0 && line[length - 1] == '\n') || (int64_t)length >= (int64_t)asked - 1;
+    return LIKELY(is_whole) ? (int64_t)length : moved_from(stream, position, length);
+}
+
 #define HOOK_FPUTS(name)                                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(const char *text, FILE *stream) {                                                                  \
@@ -293,7 +348,7 @@ HOOK_FWRITE(fwrite_unlocked)
 #define HOOK_FGETS(name)                                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT char *name(char *buffer, int count, FILE *stream) {                                                         \
-        STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, result == NULL ? 0 : strlen(result),            \
+        STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, line_bytes(stream, from, result, count),        \
                     NEXT(name)(buffer, count, stream))                                                                 \
     }
 
@@ -304,7 +359,7 @@ HOOK_FGETS(fgets_unlocked)
 
 DECLARE_NEXT(__fgets_chk)
 EXPORT char *__fgets_chk(char *buffer, size_t room, int count, FILE *stream) {
-    STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, result == NULL ? 0 : strlen(result),
+    STREAM_BODY(PIO_CALL_FREAD, char *, count > 0 ? count - 1 : 0, line_bytes(stream, from, result, count),
                 NEXT(__fgets_chk)(buffer, room, count, stream))
 }
 
@@ -492,7 +547,8 @@ EXPORT int __uflow(FILE *stream) {
     int fd = recording() ? stream_fd(stream) : -1;                                                                     \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
-    bool held = hold(stream);                                                                                          \
+    struct held held;                                                                                                  \
+    hold(&held, stream);                                                                                               \
     uint64_t position = stream_position(stream, fd);                                                                   \
     struct pioscope_span span;                                                                                         \
     pio_span_begin(&span);                                                                                             \
@@ -502,8 +558,7 @@ EXPORT int __uflow(FILE *stream) {
     uint64_t moved = position != PIO_NO_OFFSET && after != PIO_NO_OFFSET && after > position ? after - position : 0;   \
     remember_stream(stream, fd, after);                                                                                \
     pio_finish_simple(&span, PIO_CALL_FREAD, fd, position, moved, (int64_t)moved);                                     \
-    if (UNLIKELY(held))                                                                                                \
-        funlockfile(stream);                                                                                           \
+    let_go(&held);                                                                                                     \
     return result;
 
 /* Each under three names, by the standard that a program was compiled for; the C library's headers map them to each other.

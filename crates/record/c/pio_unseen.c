@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* Opens the notes on a process, in the job's folder or in that for other users; -1 if that cannot be. */
 static int open_notes(uint32_t pid, int flags) {
@@ -84,8 +85,22 @@ void pio_take_back_unseen(void) {
         append_line(fd, "failed\n");
 }
 
+/* A wait lasts as long as a child, and other threads open files meanwhile, whose numbers are to be the program's own: the account's is
+ * as high as a small table of descriptors allows. */
+static int move_up(int fd) {
+    struct rlimit limit;
+    if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return fd;
+    rlim_t end = limit.rlim_cur < 1024 ? limit.rlim_cur : 1024;
+    int high = end < 4 * ACCOUNTS ? -1 : (int)KERNEL(SYS_fcntl, fd, F_DUPFD_CLOEXEC, (int)end - 2 * ACCOUNTS);
+    if (high < 0)
+        return fd;
+    KERNEL(SYS_close, fd);
+    return high;
+}
+
 static void keep_account(struct accounts *kept, uint32_t pid) {
-    int fd = kept->count < ACCOUNTS ? open_account(pid) : -1;
+    int fd = kept->count < ACCOUNTS ? move_up(open_account(pid)) : -1;
     if (fd < 0)
         return;
     kept->pids[kept->count] = pid;

@@ -611,8 +611,9 @@ static void end_open(struct pio_record *record, int fd) {
     pio_forget_async(record);
     char *path = pio_take_path_buffer();
     uint64_t device = 0;
-    bool is_unknown = in_table(fd) && LOAD(&pio_descriptors[fd]) == UNKNOWN;
-    size_t length = is_unknown ? pio_path_of_descriptor(fd, path, &device) : 0;
+    /* What is ignored may be what had this number before. One that is tracked was used already, and seen then. */
+    bool is_new = in_table(fd) && LOAD(&pio_descriptors[fd]) < TRACKED;
+    size_t length = is_new ? pio_path_of_descriptor(fd, path, &device) : 0;
     if (length > 0) {
         pio_set_descriptor(fd, EXACT);
         uint64_t end_ns = end_of(&span), place = pio_tell_device(device, fd) << PIO_DEVICE_SHIFT;

@@ -166,8 +166,12 @@ fn stdio(name: &str, arguments: &Arguments) -> Option<Known> {
     let next = What::Move(NEXT);
     let (call, what, size) = match name {
         "fopen" => {
-            let appends = arguments.text("mode").is_some_and(|mode| mode.starts_with('a'));
-            (Call::Fopen, What::Open(if appends { Flags::APPEND } else { Flags::NONE }), None)
+            let opened = match arguments.text("mode").and_then(|mode| mode.chars().next()) {
+                Some('a') => Flags::APPEND,
+                Some('w') => Flags::TRUNCATE,
+                _ => Flags::NONE,
+            };
+            (Call::Fopen, What::Open(opened), None)
         }
         "fclose" => (Call::Fclose, What::Close, None),
         "fread" => (Call::Fread, next, product()),

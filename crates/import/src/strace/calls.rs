@@ -31,6 +31,8 @@ pub(super) struct Reading {
     /// When the last call of each process ended.
     ends_ns: Vec<u64>,
     has_durations: bool,
+    /// The thread that ended in the call of the line before.
+    ended_within: Option<u32>,
     in_flight: InFlight,
     /// Calls on descriptors that were open before, of which only the number is known.
     nameless: u64,
@@ -140,6 +142,7 @@ impl Reading {
             earlier_by_ns: 0,
             ends_ns: Vec::new(),
             has_durations: false,
+            ended_within: None,
             in_flight: InFlight::default(),
             nameless: 0,
             passed_over: Kinds::default(),
@@ -160,6 +163,9 @@ impl Reading {
             self.earlier_by_ns = self.earlier_by_ns.max(self.last_ns - now_ns);
         }
         self.last_ns = self.last_ns.max(now_ns);
+        if let Some(tid) = self.ended_within.take() {
+            self.end_within(tid)?;
+        }
         let tid = line.tid.unwrap_or(0);
         let Some(task) = self.tasks.get(tid, now_ns, &mut self.builder) else { return Ok(false) };
         match line.what {
@@ -172,7 +178,11 @@ impl Reading {
             }
             What::End(rest) => {
                 let Some((begin, start_ns)) = task.begun.take() else { return Ok(false) };
-                return self.call(tid, &format!("{begin} {rest}"), start_ns);
+                let understood = self.call(tid, &format!("{begin} {rest}"), start_ns)?;
+                if self.ended_within.take().is_some() {
+                    self.end_within(tid)?;
+                }
+                return Ok(understood);
             }
             What::Exited => self.exit(tid, Some(now_ns))?,
             What::Killed => self.exit(tid, None)?,
@@ -182,8 +192,8 @@ impl Reading {
     }
 
     pub(super) fn finish(mut self, out: impl Write, name: &Path) -> Result<u64, ImportError> {
-        for (tid, task) in self.tasks.drain() {
-            self.unfinished(tid, &task)?;
+        for (tid, mut task) in self.tasks.drain() {
+            self.unfinished(tid, &mut task)?;
         }
         for mut access in self.in_flight.rest() {
             access.flags = access.flags | Flags::UNFINISHED;
@@ -229,21 +239,29 @@ impl Reading {
     }
 
     fn exit(&mut self, tid: u32, at_ns: Option<u64>) -> Result<(), ImportError> {
-        let Some(task) = self.tasks.remove(tid) else { return Ok(()) };
-        self.unfinished(tid, &task)?;
+        let Some(mut task) = self.tasks.remove(tid) else { return Ok(()) };
+        self.unfinished(tid, &mut task)?;
         if let Some(process) = self.builder.process(task.process).filter(|_| task.thread == 0) {
             process.end_ns = at_ns;
         }
         Ok(())
     }
 
+    /// A thread ends in the call that it is in.
+    fn end_within(&mut self, tid: u32) -> Result<(), ImportError> {
+        let Some(mut task) = self.tasks.remove(tid) else { return Ok(()) };
+        let ended = self.unfinished(tid, &mut task);
+        self.tasks.put_back(tid, task);
+        ended
+    }
+
     /// The call that a task never returned from, if it is in one.
-    fn unfinished(&mut self, tid: u32, task: &Task) -> Result<(), ImportError> {
-        let Some((text, start_ns)) = &task.begun else { return Ok(()) };
+    fn unfinished(&mut self, tid: u32, task: &mut Task) -> Result<(), ImportError> {
+        let Some((text, start_ns)) = task.begun.take() else { return Ok(()) };
         let whole = format!("{text}) = ?");
         let Some(call) = Syscall::of(&whole) else { return Ok(()) };
-        let made = Made::by(tid, task, call, *start_ns);
-        let elapsed_ns = self.last_ns.saturating_sub(*start_ns);
+        let made = Made::by(tid, task, call, start_ns);
+        let elapsed_ns = self.last_ns.saturating_sub(start_ns);
         for (call, done) in self.effects(&made).into_iter().flatten() {
             self.push(&made, call, done, 0, elapsed_ns, Flags::UNFINISHED)?;
         }
@@ -254,6 +272,15 @@ impl Reading {
         let Some(call) = Syscall::of(text) else { return Ok(false) };
         self.has_durations |= call.elapsed_ns.is_some();
         let Some(task) = self.tasks.get(tid, start_ns, &mut self.builder) else { return Ok(false) };
+        if !call.returned {
+            // What is one line lasted until the next one: strace would have put that into it.
+            let begin = text.rsplit_once('=').map_or(text, |(begin, _)| begin.trim_end());
+            let begin = begin.strip_suffix(')').unwrap_or(begin);
+            let begin = begin.strip_suffix("<unfinished ...>").unwrap_or(begin).trim_end();
+            task.begun = Some((begin.to_owned(), start_ns));
+            self.ended_within = Some(tid);
+            return Ok(true);
+        }
         let (result, elapsed_ns) = (call.result.unwrap_or(0), call.elapsed_ns.unwrap_or(0));
         let made = Made::by(tid, task, call, start_ns);
         if makes_child(text) {

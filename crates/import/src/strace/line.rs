@@ -101,6 +101,8 @@ pub(super) struct Syscall<'a> {
     pub(super) arguments: Vec<&'a str>,
     /// What it returned, or minus the error number; none if it never returned, or returned an address.
     pub(super) result: Option<i64>,
+    /// False if the thread ended within.
+    pub(super) returned: bool,
     /// The path of the descriptor that it returned, with `-y`.
     pub(super) result_path: Option<String>,
     /// None without `-T`.
@@ -119,12 +121,14 @@ impl<'a> Syscall<'a> {
         }
         let (arguments, rest) = split_arguments(rest);
         let rest = rest.trim_start().strip_prefix('=')?.trim();
-        let (rest, elapsed_ns) = match rest.strip_suffix('>').and_then(|rest| rest.rsplit_once(" <")) {
-            Some((rest, seconds)) => (rest, Some(time_ns(seconds)?)),
+        let parts = rest.strip_suffix('>').and_then(|rest| rest.rsplit_once(" <"));
+        let (rest, elapsed_ns) = match parts.and_then(|(rest, seconds)| Some((rest, time_ns(seconds)?))) {
+            Some((rest, elapsed_ns)) => (rest, Some(elapsed_ns)),
             None => (rest, None),
         };
         let (result, result_path) = outcome(rest);
-        Some(Syscall { name, arguments, result, result_path, elapsed_ns })
+        let returned = result.is_some() || !rest.starts_with('?');
+        Some(Syscall { name, arguments, result, returned, result_path, elapsed_ns })
     }
 
     pub(super) fn argument(&self, index: usize) -> &'a str {
@@ -190,7 +194,8 @@ fn end_of_path(bytes: &[u8], start: usize) -> usize {
     at
 }
 
-/// `3`, `3</tmp/x>`, `-1 ENOENT (No such file or directory)`, `0x7f…`, `?`.
+/// `3`, `3</tmp/x>`, `-1 ENOENT (No such file or directory)`, `0x7f…`, `?`, `? <unavailable>`, `? ERESTARTSYS (To be restarted …)`. Where
+/// a signal interrupts a call that is to be restarted, that is shown as another call.
 fn outcome(text: &str) -> (Option<i64>, Option<String>) {
     let (value, rest) = match text.split_once(' ') {
         Some((value, rest)) => (value, rest),
@@ -198,6 +203,9 @@ fn outcome(text: &str) -> (Option<i64>, Option<String>) {
     };
     if let Some((number, _)) = value.split_once('<') {
         return (number.parse().ok(), path_behind(text));
+    }
+    if value == "?" && rest.starts_with("ERESTART") {
+        return (Some(-super::errors::number("EINTR")), None);
     }
     if value == "-1" {
         let error = rest.split(' ').next().unwrap_or_default();
@@ -330,6 +338,19 @@ mod tests {
         assert_eq!(path_behind(call.argument(0)).as_deref(), Some("/tmp/a,(b"));
         assert_eq!((call.result, call.elapsed_ns), (Some(-5), None));
         assert_eq!(Line::of("10:00:01.5 close(3) = 0").map(|line| line.time_ns), Some(36_001_500_000_000));
+    }
+
+    #[test]
+    fn what_did_not_return_is_told_from_what_was_interrupted() {
+        let outcome = |text| (parse(text).returned, parse(text).result, parse(text).elapsed_ns);
+        assert_eq!(outcome("1.0 read(0, \"\", 1) = ?"), (false, None, None));
+        assert_eq!(outcome("1.0 read(0,  <unfinished ...>) = ?"), (false, None, None));
+        assert_eq!(outcome("1.0 read(0, 0x7ffd, 1) = ? <unavailable>"), (false, None, None));
+        assert_eq!(
+            outcome("1.0 read(0, 0x7f, 1) = ? ERESTARTSYS (To be restarted if SA_RESTART is set) <0.5>"),
+            (true, Some(-4), Some(500_000_000))
+        );
+        assert_eq!(outcome("1.0 mmap(NULL, 1) = 0x7f0000000000 <0.5>"), (true, None, Some(500_000_000)));
     }
 
     #[test]

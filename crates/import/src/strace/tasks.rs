@@ -72,6 +72,11 @@ impl Tasks {
         self.tasks.remove(&tid)
     }
 
+    /// One that was removed is still there.
+    pub(super) fn put_back(&mut self, tid: u32, task: Task) {
+        self.tasks.insert(tid, task);
+    }
+
     /// The tasks that are still there, in order of their number.
     pub(super) fn drain(&mut self) -> Vec<(u32, Task)> {
         let mut rest: Vec<_> = self.tasks.drain().collect();

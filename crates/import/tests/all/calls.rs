@@ -311,6 +311,19 @@ fn blktrace_is_read_in_both_byte_orders() {
     }
 }
 
+/// The kernel counts from when the machine was started: a run of a second lasted for days.
+#[test]
+fn a_trace_of_blktrace_begins_with_its_first_request() {
+    const UP_NS: u64 = 9 * 86_400 * 1_000_000_000;
+    let record = |action: u32, time_ns| block_record(false, (1 << 16) + action, time_ns, 64, 4096, b"");
+    let log = [record(7, UP_NS), record(8, UP_NS + 400), record(7, UP_NS + 500), record(8, UP_NS + 900)].concat();
+    let trace = trace_of(Tool::Blktrace, &log);
+    assert_eq!(events(&trace).iter().map(|event| event.start_ns).collect::<Vec<_>>(), [0, 500]);
+    let process = &trace.tables().processes[0];
+    assert_eq!((process.start_ns, process.end_ns), (0, Some(900)));
+    assert_eq!(trace.tables().epoch_ns, 0);
+}
+
 #[test]
 fn a_table_is_read_whatever_its_order() {
     let log = "rank,call,start_s,file,offset,size,elapsed_s,extra\n\
@@ -667,6 +680,36 @@ fn a_process_of_strace_ends_no_earlier_than_its_last_call() {
     let log = "10 1700000000.0 unlink(\"/a\") = 0 <100.0>\n10 1700000001.0 +++ exited with 0 +++\n";
     let trace = trace_of(Tool::Strace, log.as_bytes());
     assert_eq!(trace.tables().processes[0].end_ns, Some(100_000_000_000));
+}
+
+/// They were writes of no bytes that took no time, and returned.
+#[test]
+fn calls_of_strace_that_did_not_return_are_unfinished() {
+    let log = r#"10 1700000000.000000 openat(AT_FDCWD, "/d/a", O_WRONLY) = 3 <0.000010>
+10 1700000000.100000 write(3, "x"..., 9) = ? ERESTARTSYS (To be restarted if SA_RESTART is set) <0.250000>
+10 1700000000.400000 --- SIGUSR1 {si_signo=SIGUSR1} ---
+10 1700000000.500000 clone(child_stack=NULL, flags=CLONE_VM|CLONE_FILES|CLONE_THREAD) = 11 <0.000010>
+11 1700000001.000000 write(3, "y"..., 99 <unfinished ...>
+10 1700000002.000000 write(3, "z"..., 999)         = ?
+11 1700000005.000000 <... write resumed> <unfinished ...>) = ?
+10 1700000006.000000 +++ killed by SIGKILL +++
+11 1700000006.000000 +++ killed by SIGKILL +++
+"#;
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let writes: Vec<_> = events(&trace)
+        .iter()
+        .filter(|event| event.call == Call::Write)
+        .map(|event| (event.size, event.result, event.elapsed_ns, event.flags))
+        .collect();
+    assert_eq!(
+        writes,
+        [
+            (9, -4, 250_000_000, Flags::NONE),
+            (99, 0, 4_000_000_000, Flags::UNFINISHED),
+            (999, 0, 3_000_000_000, Flags::UNFINISHED),
+        ]
+    );
+    assert_eq!(notes(&trace, "lost lines"), [""; 0]);
 }
 
 #[test]

@@ -122,6 +122,17 @@ fn names_that_are_no_utf_8_stay_different() {
     assert_eq!(files, [r"/d/\xfc", r"/d/\xfd"]);
 }
 
+/// What is written to a file that was cut to nothing need not be read before.
+#[test]
+fn modes_of_streams_say_how_files_are_opened() {
+    for (mode, opened) in [("w+", Flags::TRUNCATE), ("a", Flags::APPEND), ("r+", Flags::NONE)] {
+        let trace = trace_of(NEW.replace("\"a+\"", &format!("\"{mode}\"")).as_bytes());
+        let events = trace.events().map(Result::unwrap);
+        let streams: Vec<_> = events.filter(|event| event.call == Call::Fopen).map(|event| event.flags).collect();
+        assert_eq!(streams, [opened], "{mode}");
+    }
+}
+
 #[test]
 fn version_2_is_read() {
     let trace = trace_of(NEW.as_bytes());

@@ -112,12 +112,16 @@ fn the_first_libaio_is_recorded_too() {
 }
 
 fn has_rings() -> bool {
+    kernel_has_rings() && has_library("uring", "liburing.h")
+}
+
+fn kernel_has_rings() -> bool {
     let allowed = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
     let is_off = allowed.is_ok_and(|text| text.trim() != "0");
     if is_off {
         eprintln!("skipped: the kernel does not allow io_uring here");
     }
-    !is_off && has_library("uring", "liburing.h")
+    !is_off
 }
 
 #[test]
@@ -269,7 +273,7 @@ fn a_ring_that_is_made_without_the_c_library_is_named() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_ring_that_another_thread_enters_by_itself_is_named() {
-    if !has_rings() {
+    if !kernel_has_rings() {
         return;
     }
     let folder = folder();
@@ -280,6 +284,22 @@ fn a_ring_that_another_thread_enters_by_itself_is_named() {
     assert_eq!(std::fs::read(job.folder.path().join("file")).expect("the file"), b"hello");
     let unseen = Losses::of(&job.trace).unseen;
     assert_eq!(unseen.iter().map(|it| it.reason).collect::<Vec<_>>(), [Reason::Ring]);
+}
+
+/// It was taken for what had its number before.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_file_that_a_ring_opens_is_seen_whatever_had_its_number() {
+    if !kernel_has_rings() {
+        return;
+    }
+    let folder = folder();
+    let program = compile("cc", "uring_number", folder.path(), &["-O1"]);
+    let file = folder.path().join("file");
+    std::fs::write(&file, [b'x'; 10]).expect("a file");
+    let job = record_in(folder, vec![program.into(), file.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!(common::counts(&job.on("/file")), [("open", 1), ("close", 1), ("read", 1)]);
 }
 
 /// Runs fio under the recorder: the job, and bytes read and written as fio tells them.

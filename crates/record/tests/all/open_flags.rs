@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pio_record::{Options, run};
-use pio_trace::{Call, Flags, Trace};
+use pio_trace::{Flags, Op, Trace};
 
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
@@ -27,6 +27,37 @@ fn opens_say_whether_writes_are_synchronous_direct_or_at_the_end_of_a_file_that_
     let (sync, append, direct, cut) = (Flags::SYNC, Flags::APPEND, Flags::DIRECT, Flags::TRUNCATE);
     assert_eq!(opened, [Flags::NONE, sync, sync, append, append | sync, direct, cut, cut | sync]);
 }
+
+/// Streams that cut their file did not say so, and one that only appends was cold: its pages need not be read.
+#[test]
+fn streams_are_opened_as_their_modes_say() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
+    let (streams, forgetter) =
+        (compile(folder.path(), "streams", STREAMS), compile(folder.path(), "forgetter", FORGETTER));
+    let data = folder.path().join("data");
+    std::fs::write(&data, [1; 100]).expect("the file is written");
+    std::fs::File::open(&data).and_then(|file| file.sync_all()).expect("it is on its device");
+    let is_cold = Command::new(&forgetter).arg(&data).status().expect("it starts").success();
+    let (append, cut) = (Flags::APPEND, Flags::TRUNCATE);
+    let cold = if is_cold { Flags::COLD } else { Flags::NONE };
+    let opened = flags_of_opens(folder.path(), &[streams.into()]);
+    assert_eq!(opened, [append, cold, append | cold, cold, cut, cut, cut, Flags::NONE]);
+}
+
+const STREAMS: &str = r#"
+#include <stdio.h>
+int main(void) {
+    static const char *const modes[] = {"a", "r+", "ab+", "r", "w", "w+b", "wex", "r,ccs=a+"};
+    for (unsigned i = 0; i < sizeof modes / sizeof *modes; i++) {
+        if (i == 6)
+            remove("data");
+        FILE *stream = fopen("data", modes[i]);
+        if (stream != NULL)
+            fclose(stream);
+    }
+    return 0;
+}
+"#;
 
 /// Memory has what was written just now, and not what the kernel was told to forget, unless the file system is memory.
 #[test]
@@ -142,5 +173,5 @@ fn flags_of_opens(folder: &Path, program: &[OsString]) -> Vec<Flags> {
     let data = folder.join("data").display().to_string();
     let is_data =
         |event: &pio_trace::Event| trace.tables().file_of_event(event).is_some_and(|file| file.path == data);
-    events.filter(|event| event.call == Call::Open && is_data(event)).map(|event| event.flags).collect()
+    events.filter(|event| event.op() == Op::Open && is_data(event)).map(|event| event.flags).collect()
 }

@@ -252,6 +252,61 @@ fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
 }
 
 /// Linux appends by pwrite, too, and a stream that was opened to append writes at the end wherever it stands.
+/// What was read from the one file counted for the other, where a descriptor was changed so.
+#[cfg(target_arch = "x86_64")] // others lack some of the numbers
+#[test]
+fn calls_by_their_numbers_are_recorded_as_the_functions_are() {
+    let folder = folder();
+    let program = compile("cc", "by_number", folder.path(), &[]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!(job.trace.tables().processes[0].end_ns.map(|_| ()), Some(()), "it ended by itself");
+    let data = job.on("/data");
+    assert_eq!(
+        extents(&data, Op::Write),
+        [("pwritev", 100, 30, 30), ("pwritev", 200, 30, 30), ("write", 0, 5, 5), ("write", 230, 6, 6)]
+    );
+    assert_eq!(extents(&data, Op::Read), [("preadv", 101, 30, 30), ("preadv", 102, 30, 30)]);
+    let others: Vec<_> =
+        counts(&data).into_iter().filter(|(name, _)| !name.contains("read") && !name.contains("write")).collect();
+    assert_eq!(
+        others,
+        [
+            ("open", 1),
+            ("close", 1),
+            ("ftruncate", 1),
+            ("fallocate", 1),
+            ("stat", 1),
+            ("mmap", 1),
+            ("sync_file_range", 1),
+            ("chmod", 1),
+            ("posix_fadvise", 2),
+            ("flock", 1),
+        ]
+    );
+    let sizes = |suffix| job.on(suffix).iter().filter(|e| e.op() == Op::Write).map(|e| e.size).collect::<Vec<_>>();
+    assert_eq!((sizes("/first"), sizes("/second")), (vec![1, 2], vec![4, 8, 16]));
+    let names: Vec<_> = job.events.iter().filter(|event| event.handle.is_none()).collect();
+    assert_eq!(
+        counts(&names),
+        [
+            ("truncate", 1),
+            ("unlink", 2),
+            ("rename", 3),
+            ("stat", 3),
+            ("msync", 1),
+            ("access", 2),
+            ("mkdir", 2),
+            ("rmdir", 2),
+            ("link", 2),
+            ("symlink", 2),
+            ("readlink", 2),
+            ("chmod", 2),
+        ]
+    );
+}
+
 #[test]
 fn what_is_appended_is_at_the_end() {
     let folder = folder();
@@ -338,6 +393,40 @@ fn names_beyond_many_are_counted_without() {
     assert!((16_000..NAMES).contains(&first), "{first}");
     assert_eq!(named(&stats[NAMES..]), first, "the second time, the same ones");
     assert_eq!(job.trace.tables().files.len(), first + 1);
+}
+
+/// What could not be written at first was taken for written: no later call on that name, and none through that view, could say what
+/// it was.
+#[test]
+fn what_could_not_be_described_at_first_is_described_later() {
+    const NAMES: usize = 1000;
+    let folder = folder();
+    let headers = format!("-I{}", std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("c").display());
+    let program = compile("cc", "definitions", folder.path(), &[&headers, "-I", env!("OUT_DIR"), "-ldl"]);
+    let words = vec![program.into(), folder.path().into(), NAMES.to_string().into()];
+    let job = record_in(folder, words, |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert!(job.outcome.summary.lost_calls > 0, "it lacked descriptors");
+    let stats: Vec<_> = job.events.iter().filter(|event| event.call == Call::Stat).collect();
+    let nameless = stats.iter().filter(|event| event.target == Target::None).count();
+    assert_eq!((stats.len() > NAMES, nameless), (true, 0), "{} of {}", nameless, stats.len());
+    let views: Vec<_> = job.trace.tables().views.iter().map(pio_layout::View::displacement).collect();
+    assert!(views.contains(&4096), "{views:?}");
+}
+
+/// What was written to the second file counted for the first, whose number it had got.
+#[test]
+fn a_copy_of_a_descriptor_that_is_too_high_is_looked_at() {
+    let folder = folder();
+    let program = compile("cc", "high", folder.path(), &[]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    if job.outcome.status.code() == Some(77) {
+        eprintln!("skipped: not so many descriptors are allowed here");
+        return;
+    }
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!((job.bytes("/first", Op::Write), job.bytes("/second", Op::Write)), (1, 4));
 }
 
 fn shell(line: &str) -> Job {

@@ -110,3 +110,26 @@ fn threads_keep_their_order() {
         assert_eq!(own.len(), 100, "thread {thread}");
     }
 }
+
+/// The recorder took more of the stack than there was.
+#[test]
+fn a_handler_with_little_stack_may_end_a_rank_or_start_a_program() {
+    for how in ["end", "become"] {
+        let folder = folder();
+        let program = compile("cc", "handler", folder.path(), &["-O1", "-ldl", "-Wl,-z,now"]);
+        let words = vec![program.into(), how.into(), folder.path().join("file").into(), "/bin/true".into()];
+        let job = record_in(folder, words, |_| {});
+        assert!(job.outcome.status.success(), "{how}: {:?}", job.outcome);
+        assert_eq!(tally(&job).2, 1, "{how}");
+    }
+}
+
+/// Files that were opened while the program waited for a child had other numbers than without us.
+#[test]
+fn a_wait_for_a_child_holds_no_low_descriptor() {
+    let folder = folder();
+    let program = compile("cc", "waits", folder.path(), &[]);
+    let file = folder.path().join("file");
+    let job = record_in(folder, vec![program.into(), file.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+}

@@ -166,6 +166,22 @@ fn static_programs_run_and_are_named() {
     }
 }
 
+/// A program in the working folder, which is not searched for, was not looked at.
+#[test]
+fn a_program_that_is_spawned_by_a_name_without_folders_is_named() {
+    let place = folder();
+    let Some(program) = moves("cc", &["-static"], place.path()) else { return };
+    if !is_there("python3") {
+        return;
+    }
+    let script = format!(
+        "import os, sys\nos.chdir('{}')\npid = os.posix_spawn('moves', ['moves', 'data'], os.environ)\n\
+         sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))",
+        text(program.parent().expect("a folder"))
+    );
+    is_named_with_bytes(&recorded(&["python3", "-c", &script]), Reason::Static);
+}
+
 #[test]
 fn programs_of_32_bit_run_and_are_named() {
     let place = folder();
