@@ -316,7 +316,8 @@ fn blktrace_is_read_in_both_byte_orders() {
 fn a_trace_of_blktrace_begins_with_its_first_request() {
     const UP_NS: u64 = 9 * 86_400 * 1_000_000_000;
     let record = |action: u32, time_ns| block_record(false, (1 << 16) + action, time_ns, 64, 4096, b"");
-    let log = [record(7, UP_NS), record(8, UP_NS + 400), record(7, UP_NS + 500), record(8, UP_NS + 900)].concat();
+    let log =
+        [record(7, UP_NS), record(8, UP_NS + 400), record(7, UP_NS + 500), record(8, UP_NS + 900)].concat();
     let trace = trace_of(Tool::Blktrace, &log);
     assert_eq!(events(&trace).iter().map(|event| event.start_ns).collect::<Vec<_>>(), [0, 500]);
     let process = &trace.tables().processes[0];
