@@ -1,7 +1,8 @@
 //! Logs of latencies of fio (`--write_lat_log`), with offsets (`--log_offset=1`) or without.
 //!
-//! A line is `time, latency, direction, size`, then the offset and the priority if they were asked for: milliseconds
-//! since the job began, when the call ended; nanoseconds; 0 to 3 for read, write, trim and sync; bytes; bytes. Each job has a file
+//! A line is `time, latency, direction, size`, then the offset if it was asked for, and the priority since version 3.18: milliseconds
+//! since the job began, when the call ended; nanoseconds; 0 to 3 for read, write, trim and sync; bytes; bytes; 0, 1 or hexadecimal
+//! digits. So of five columns the last is the offset in logs of older versions, and the priority in others. Each job has a file
 //! of its own, `NAME_lat.1.log` and so on, or all have one, `NAME_lat.log`. `NAME_clat` is without the submission,
 //! `NAME_slat` nothing but it; `NAME_bw` and `NAME_iops` look the same, and say how fast instead of how long: names
 //! tell them apart.
@@ -26,7 +27,17 @@ pub(super) fn is_log(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
     // The last line may be cut.
     let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).take(3).peekable();
-    lines.peek().is_some() && lines.all(|line| Entry::of(line.trim_end()).is_some() && line.contains(", "))
+    lines.peek().is_some() && lines.all(|line| Entry::of(line.trim_end(), false).is_some() && line.contains(", "))
+}
+
+/// Whether the fifth column, if it is the last, has offsets: no priority is such a number. A job whose first offsets are all 0 is not
+/// told from one without.
+fn ends_in_offsets(start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(start);
+    text.split_inclusive('\n').filter(|line| line.ends_with('\n')).any(|line| {
+        let columns: Vec<_> = line.split(',').map(str::trim).collect();
+        columns.len() == 5 && columns[4].parse::<u64>().is_ok_and(|number| number > 1)
+    })
 }
 
 /// Whether a folder has logs of latencies.
@@ -124,7 +135,8 @@ impl Reading {
     }
 
     /// Reads the log of one job. `place` goes before the number of a line in notes.
-    fn read(&mut self, log: impl BufRead, path: &Path, place: &str) -> Result<(), ImportError> {
+    fn read(&mut self, mut log: impl BufRead, path: &Path, place: &str) -> Result<(), ImportError> {
+        let ends_in_offsets = ends_in_offsets(log.fill_buf().map_err(ImportError::io(path, "read"))?);
         self.jobs = self.jobs.saturating_add(1);
         let process = self.builder.add_process(self.jobs, None, "", 0);
         let job = path.file_name().unwrap_or_default().to_string_lossy();
@@ -136,7 +148,7 @@ impl Reading {
             if line.trim().is_empty() {
                 continue;
             }
-            let Some(entry) = Entry::of(&line) else {
+            let Some(entry) = Entry::of(&line, ends_in_offsets) else {
                 self.builder.skip(|| format!("{place}line {number} '{}'", excerpt(&line)));
                 continue;
             };
@@ -219,7 +231,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn of(line: &str) -> Option<Entry> {
+    fn of(line: &str, ends_in_offsets: bool) -> Option<Entry> {
         let mut columns = line.split(',').map(str::trim);
         let mut number = || columns.next()?.parse::<u64>().ok();
         let (ended_ms, elapsed_ns, direction, size) = (number()?, number()?, number()?, number()?);
@@ -227,8 +239,8 @@ impl Entry {
         if rest.len() + 4 > MOST_COLUMNS {
             return None;
         }
-        // The last of five columns is the priority, which may be in hexadecimal digits.
-        let offset = if rest.len() > 1 { Some(rest.first()?.parse().ok()?) } else { None };
+        let has_offset = rest.len() > 1 || (rest.len() == 1 && ends_in_offsets);
+        let offset = if has_offset { Some(rest.first()?.parse().ok()?) } else { None };
         let call = match direction {
             0 => Call::Pread,
             1 => Call::Pwrite,

@@ -135,6 +135,46 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
     return 0;
 }
 
+/* signal() and its kin call the C library's own sigaction. */
+#define HOOK_SIGNAL(name, flags)                                                                                       \
+    DECLARE_NEXT(name)                                                                                                 \
+    EXPORT sighandler_t name(int number, sighandler_t handler) {                                                       \
+        if (LIKELY(!LOAD(&traps_are_used)) || number != SIGSYS)                                                        \
+            return NEXT(name)(number, handler);                                                                        \
+        sighandler_t before = program_action.sa_handler; /* one place with sa_sigaction */                             \
+        if (handler != SIG_HOLD) /* it stays open */                                                                   \
+            program_action = (struct sigaction){.sa_handler = handler, .sa_flags = (flags)};                           \
+        return before;                                                                                                 \
+    }
+
+#ifndef SIG_HOLD
+#define SIG_HOLD ((sighandler_t)2) /* declared for X/Open alone */
+#endif
+
+/* The headers warn of some. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+sighandler_t __sysv_signal(int number, sighandler_t handler);
+sighandler_t bsd_signal(int number, sighandler_t handler);
+sighandler_t ssignal(int number, sighandler_t handler);
+sighandler_t sysv_signal(int number, sighandler_t handler);
+sighandler_t sigset(int number, sighandler_t handler);
+HOOK_SIGNAL(signal, SA_RESTART)
+HOOK_SIGNAL(bsd_signal, SA_RESTART)
+HOOK_SIGNAL(ssignal, SA_RESTART)
+HOOK_SIGNAL(sysv_signal, SA_RESETHAND | SA_NODEFER)
+HOOK_SIGNAL(__sysv_signal, SA_RESETHAND | SA_NODEFER)
+HOOK_SIGNAL(sigset, 0)
+
+DECLARE_NEXT(sigignore)
+EXPORT int sigignore(int number) {
+    if (LIKELY(!LOAD(&traps_are_used)) || number != SIGSYS)
+        return NEXT(sigignore)(number);
+    program_action = (struct sigaction){.sa_handler = SIG_IGN};
+    return 0;
+}
+#pragma GCC diagnostic pop
+
 #else
 void pio_trap_ring_calls(void) {
 }

@@ -223,6 +223,12 @@ fn latencies_of_fio_are_put_one_after_the_other() {
     assert_eq!(rows(&without), [(Call::Pread, "file of job_clat.1.log", None, 4096, 4096)]);
     assert_eq!(notes(&without, "offsets"), ["none: fio was run without --log_offset=1"]);
 
+    // Before fio 3.18 there was no priority: the offset was taken for it.
+    let older = read("job_lat.1.log", "5, 400, 0, 4096, 0\n6, 400, 0, 4096, 4096\n").unwrap();
+    let offsets: Vec<_> = rows(&older).iter().map(|row| row.2).collect();
+    assert_eq!(offsets, [Some(0), Some(4096)]);
+    assert_eq!(notes(&older, "offsets"), [""; 0]);
+
     let averaged = "10, 310237, 0, 0, 0, 0\n20, 7571, 1, 0, 0, 0\n";
     for (name, log, expected) in [
         ("job_lat.1.log", averaged, "fio without --log_avg_msec"),

@@ -286,6 +286,22 @@ fn a_ring_that_another_thread_enters_by_itself_is_named() {
     assert_eq!(unseen.iter().map(|it| it.reason).collect::<Vec<_>>(), [Reason::Ring]);
 }
 
+/// Its own handler took the trap's place: its calls were not made.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_program_may_ask_for_the_trap_s_signal_in_any_way() {
+    if !kernel_has_rings() {
+        return;
+    }
+    let folder = folder();
+    let program = compile("cc", "ring_signal", folder.path(), &["-O1"]);
+    let words = vec![program.into(), folder.path().join("file").into()];
+    let job = record_in(folder, words, |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!(std::fs::read(job.folder.path().join("file")).expect("the file"), b"hello");
+    assert_eq!((job.bytes("/file", pio_trace::Op::Write), Losses::of(&job.trace).unseen.len()), (5, 0));
+}
+
 /// It was taken for what had its number before.
 #[test]
 #[cfg(target_arch = "x86_64")]
