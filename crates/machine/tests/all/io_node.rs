@@ -208,8 +208,10 @@ fn a_drive_is_found_beside_the_description() {
         panic!("a drive was expected")
     };
     assert_eq!(drive.name, "TEST");
-    // The text names the file, so it reads the same only where the file is.
-    assert!(machine.to_toml("").contains("specs = \"test.diskspecs\""));
+    // The description is written into other folders, and read anew where a sweep changes a key.
+    assert_eq!(Machine::parse("elsewhere/my.toml", &machine.to_toml("")).unwrap(), machine);
+    let changed = machine.with("io-node.disk.queue", "look").unwrap();
+    assert_eq!(changed.with("io-node.disk.queue", "fcfs").unwrap(), machine);
     let missing = IoNode::parse("nowhere/my.toml", &section).unwrap_err().to_string();
     assert!(missing.starts_with("nowhere/test.diskspecs: No such file"), "{missing}");
 }
