@@ -211,6 +211,10 @@ struct Engine<'a> {
     /// Of each group of ranks.
     sites: Vec<Site>,
     /// For each group: what its latest operations went by, the last one first.
+    /// How many of them, from the first on, have finished.
+    finished: usize,
+    /// Whether failed disks are rebuilt beside what ranks do.
+    rebuilds: bool,
     contexts: Vec<VecDeque<(operations::ContextOf, Arc<Context>)>>,
     files: Vec<FileState>,
     /// Of each node whose ranks have written.
@@ -442,6 +446,11 @@ impl<'a> Engine<'a> {
             memories: Memories::default(),
             at_rendezvous: 0,
             meetings: BTreeMap::new(),
+            finished: 0,
+            rebuilds: machine
+                .io_node
+                .as_ref()
+                .is_some_and(|node| node.disks.raid.as_ref().is_some_and(|raid| raid.rebuild.is_some())),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
             links: StoreLinks::default(),
             replace: None,
@@ -496,6 +505,9 @@ impl<'a> Engine<'a> {
             (self.progress)(Progress { simulated_seconds, calls_begun, calls });
         }
         self.settle_output()
+        while self.processes.get(self.finished).is_some_and(|process| process.finished) {
+            self.finished += 1;
+        }
     }
 
     fn prediction(self) -> Prediction {
@@ -737,6 +749,12 @@ impl Simulation<MODELS> for Engine<'_> {
             self.happen(happening);
             self.look_at_files();
         }
+    /// A rebuild of disks can go on for weeks after the last rank, and its end is not asked for. Whatever else goes on does not
+    /// take long, and is counted.
+    fn is_over(&self, _next: Time) -> bool {
+        self.rebuilds && self.finished == self.processes.len()
+    }
+
         self.look_around()
     }
 }
