@@ -427,7 +427,8 @@ impl<'a> Engine<'a> {
             devices: Devices::default(),
             files_wanted: Vec::new(),
             processor_caches: BTreeMap::new(),
-            network: network::described(&machine.network, hardware.nodes(), &hardware.dedicated(), SEED)?,
+            network: network::described(&machine.network, hardware.nodes(), &hardware.dedicated(), SEED)
+                .map_err(|source| SimError::Network { machine: machine.name.clone(), source })?,
             cargo: Slab::new(),
             shared: shared_files(machine, &made),
             parallel: parallel::described(machine, &hardware, workload, &made),

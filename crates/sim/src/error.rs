@@ -103,8 +103,13 @@ pub enum SimError {
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// The machine's network cannot be.
-    #[error(transparent)]
-    Network(#[from] DescribedError),
+    #[error("machine {machine}: {source}")]
+    Network {
+        /// Its name.
+        machine: String,
+        /// What is wrong.
+        source: DescribedError,
+    },
     /// Buffers cannot be as they are described.
     #[error("file buffers: {0}")]
     Buffers(#[from] pio_cache::SettingsError),

@@ -204,6 +204,16 @@ fn servers_on_the_ranks_cores_take_turns_with_them() {
 }
 
 #[test]
+fn a_network_that_cannot_be_is_named_by_machine_and_key() {
+    let graph = "kind = \"graph\"\nswitching = \"flow\"\nflow = { routes = \"static\" }\nswitches = [{ name = \"a\", nodes = \"0-9\", links = [\"b\"] }]";
+    let machine = machine(&[("kind = \"flat\"", graph)]);
+    let program = vec![request(0, Direction::Write, 24, 2000)];
+    let error = predict(&machine, &workload(vec![program]), Options::default()).unwrap_err().to_string();
+    let expected = "machine by-hand: network.switches: graph: switch a has a link to b, which is no switch";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
 fn ranks_that_share_cores_with_servers_make_requests_longer() {
     let time = |cores: u32, request: &str| {
         let costs = mpi_io(false, "0 s", ["0 s"; 5]).replacen(
