@@ -71,6 +71,10 @@ fn strips_that_an_io_node_cannot_hold_are_refused() {
 fn memory_of_an_io_node_is_not_divided_among_ranks() {
     let found = message(&[("shared = true", "shared = false")]).unwrap();
     assert!(found.contains("storage.cache.shared = false: expected true: an I/O node's memory"), "{found}");
+    let found =
+        message(&[("policy = \"lru\"", "policy = \"slru\""), ("block = \"4 KiB\"", "block = \"32 MiB\"")]);
+    let expected = "storage.cache.block = \"32 MiB\": expected at most a 4th of storage.cache.size for slru";
+    assert!(found.as_ref().is_some_and(|found| found.contains(expected)), "{found:?}");
 }
 
 const NVME: &str = include_str!("../../../../machines/io-nodes/nvme-p4500.toml");

@@ -155,6 +155,14 @@ fn a_sync_waits_for_what_nodes_have_to_write_and_for_nothing_else() {
 }
 
 #[test]
+fn a_process_has_room_for_a_block_however_little_of_the_memory_is_its() {
+    // 1 % of it is less than a block.
+    let little = CACHE.replace("process-limit-percent = 100", "process-limit-percent = 1");
+    let found = predict(&machine(&little), &[(Direction::Write, 0, 1024), (Direction::Read, 0, 1024)]);
+    assert_eq!(found.operation(Op::Read).count, 1);
+}
+
+#[test]
 fn larger_memory_is_never_slower() {
     // Three times over 96 KiB, in order.
     let scan: Vec<_> =
