@@ -214,6 +214,16 @@ fn a_network_that_cannot_be_is_named_by_machine_and_key() {
 }
 
 #[test]
+fn pages_that_other_nodes_keep_take_this_one_no_time_to_let_go_of() {
+    let local = ("open = \"5 us\"", "dropped-pages = \"1 MB/s\"\nopen = \"5 us\"");
+    let program = || {
+        let cut = What::Resize(HandleId(0), Call::Ftruncate, 0);
+        vec![vec![request(0, Direction::Write, 0, 4096), cut]]
+    };
+    assert_eq!(nanoseconds(&machine(&[local]), program()), nanoseconds(&machine(&[]), program()));
+}
+
+#[test]
 fn ranks_that_share_cores_with_servers_make_requests_longer() {
     let time = |cores: u32, request: &str| {
         let costs = mpi_io(false, "0 s", ["0 s"; 5]).replacen(
