@@ -173,6 +173,9 @@ const SEED: u64 = 1;
 /// Calls `progress` after so many turns of the network and of what happens outside it.
 const PROGRESS_TURNS: u64 = 1 << 16;
 
+/// Of I/O servers on the ranks' cores: their memory alone is some hundred megabytes.
+const MOST_THREADS: u64 = 1 << 22;
+
 /// The engine's models. The network goes first: it must not be behind when something is sent.
 const NETWORK: usize = 0;
 const MODELS: usize = 2;
@@ -208,13 +211,13 @@ struct Engine<'a> {
     /// Why the simulation cannot go on.
     failure: Option<SimError>,
     processes: Vec<Process>,
-    /// Of each group of ranks.
-    sites: Vec<Site>,
-    /// For each group: what its latest operations went by, the last one first.
     /// How many of them, from the first on, have finished.
     finished: usize,
     /// Whether failed disks are rebuilt beside what ranks do.
     rebuilds: bool,
+    /// Of each group of ranks.
+    sites: Vec<Site>,
+    /// For each group: what its latest operations went by, the last one first.
     contexts: Vec<VecDeque<(operations::ContextOf, Arc<Context>)>>,
     files: Vec<FileState>,
     /// Of each node whose ranks have written.
@@ -364,6 +367,10 @@ impl<'a> Engine<'a> {
         let sites: Vec<Site> = workload.groups.iter().map(site).collect();
         let (servers, have_blocks) =
             (hardware.servers.len() as u32, store_requests::speak_protocol(&machine.storage));
+        if machine.storage.shares_cores() && u64::from(ranks) * u64::from(servers) > MOST_THREADS {
+            let machine = machine.name.clone();
+            return Err(SimError::Threads { machine, servers, ranks, most: MOST_THREADS });
+        }
         let threads = machine.storage.shares_cores().then(|| Threads::new(ranks, servers, have_blocks));
         let of_threads = threads.iter().flat_map(Threads::servers);
         let of_threads = of_threads.map(|server| hardware.servers[server as usize].node);
@@ -439,6 +446,11 @@ impl<'a> Engine<'a> {
             threads,
             processors: Processors::new(machine, &on, tick),
             processes,
+            finished: 0,
+            rebuilds: machine
+                .io_node
+                .as_ref()
+                .is_some_and(|node| node.disks.raid.as_ref().is_some_and(|raid| raid.rebuild.is_some())),
             deliveries: Slab::new(),
             views,
             views_set: BTreeMap::new(),
@@ -447,11 +459,6 @@ impl<'a> Engine<'a> {
             memories: Memories::default(),
             at_rendezvous: 0,
             meetings: BTreeMap::new(),
-            finished: 0,
-            rebuilds: machine
-                .io_node
-                .as_ref()
-                .is_some_and(|node| node.disks.raid.as_ref().is_some_and(|raid| raid.rebuild.is_some())),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
             links: StoreLinks::default(),
             replace: None,
@@ -498,6 +505,9 @@ impl<'a> Engine<'a> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
+        while self.processes.get(self.finished).is_some_and(|process| process.finished) {
+            self.finished += 1;
+        }
         self.turns += 1;
         if self.turns.is_multiple_of(PROGRESS_TURNS) {
             let calls = self.workload.programs.iter().map(|program| program.len() as u64).sum();
@@ -506,9 +516,6 @@ impl<'a> Engine<'a> {
             (self.progress)(Progress { simulated_seconds, calls_begun, calls });
         }
         self.settle_output()
-        while self.processes.get(self.finished).is_some_and(|process| process.finished) {
-            self.finished += 1;
-        }
     }
 
     fn prediction(self) -> Prediction {
@@ -742,6 +749,12 @@ impl Simulation<MODELS> for Engine<'_> {
         [self.network.next_time(), self.events.next_time()]
     }
 
+    /// A rebuild of disks can go on for weeks after the last rank, and its end is not asked for. Whatever else goes on does not
+    /// take long, and is counted.
+    fn is_over(&self, _next: Time) -> bool {
+        self.rebuilds && self.finished == self.processes.len()
+    }
+
     fn proceed(&mut self, model: usize, until: Time) -> Result<(), SimError> {
         if model == NETWORK {
             self.carry(until);
@@ -750,12 +763,6 @@ impl Simulation<MODELS> for Engine<'_> {
             self.happen(happening);
             self.look_at_files();
         }
-    /// A rebuild of disks can go on for weeks after the last rank, and its end is not asked for. Whatever else goes on does not
-    /// take long, and is counted.
-    fn is_over(&self, _next: Time) -> bool {
-        self.rebuilds && self.finished == self.processes.len()
-    }
-
         self.look_around()
     }
 }

@@ -204,6 +204,16 @@ fn servers_on_the_ranks_cores_take_turns_with_them() {
 }
 
 #[test]
+fn more_threads_than_can_be_simulated_are_refused() {
+    let machine = servers_on_cores(2).with("storage.io.count", "1048576").unwrap();
+    let programs = vec![vec![request(0, Direction::Write, 24, 2000)]; 5000];
+    let error = predict(&machine, &workload(programs), Options::default()).unwrap_err().to_string();
+    let expected =
+        "machine by-hand: storage.io.count = 1048576: each of these I/O servers shares cores with 5000 ranks";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
 fn a_network_that_cannot_be_is_named_by_machine_and_key() {
     let graph = "kind = \"graph\"\nswitching = \"flow\"\nflow = { routes = \"static\" }\nswitches = [{ name = \"a\", nodes = \"0-9\", links = [\"b\"] }]";
     let machine = machine(&[("kind = \"flat\"", graph)]);
