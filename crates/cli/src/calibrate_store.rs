@@ -166,6 +166,7 @@ fn measure_files(machine: &mut Machine, spreads: &mut Spreads, description: &Pat
     (machine.calls.askew, machine.calls.processor_cache) = (None, None);
     machine.calls.after_work = None;
     (machine.calls.write_back, machine.calls.cold_reads) = (None, None);
+    (machine.calls.dropped_pages, machine.calls.rewrites) = (None, None);
     [
         "calls.read",
         "calls.write",
@@ -173,6 +174,8 @@ fn measure_files(machine: &mut Machine, spreads: &mut Spreads, description: &Pat
         "calls.new-pages",
         "calls.askew",
         "calls.processor-cache",
+        "calls.dropped-pages",
+        "calls.rewrites",
         "calls.after-work",
         "calls.write-back",
         "calls.cold-reads",

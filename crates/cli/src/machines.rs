@@ -8,10 +8,12 @@ use std::process::ExitCode;
 use std::time::Instant;
 use std::{env, thread};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use pio_machine::{Computer, Machine, Spreads, calibrate};
 use pio_record::PassingFolder;
+use pio_sim::SimError;
+use pio_sim::network::of_machine;
 use pio_sim::network::topology::Topology;
 use pio_store::config::StoreDescription;
 
@@ -267,12 +269,22 @@ fn show(name: &str, JsonFlag { json }: JsonFlag) -> Result<()> {
         return crate::print(Computer::CRAY_YMP.1);
     }
     let machine = find(name)?;
+    check_network(name, &machine)?;
     if json {
         let topology = topology(&machine).ok().map(|topology| topology.to_string());
         return json::print(&json::machines::Shown::of(&machine, topology));
     }
     // As it stands: its comments say where the numbers are from.
     crate::print(&text(name)?)
+}
+
+/// Whether there can be such a network: what its keys say together, the reader of descriptions does not know.
+fn check_network(name: &str, machine: &Machine) -> Result<()> {
+    match of_machine(machine, 1) {
+        Err(SimError::Network { source, .. }) => bail!("{name}: {source}"),
+        Err(other) => bail!("{name}: {other}"),
+        Ok(_) => Ok(()),
+    }
 }
 
 fn topology(machine: &Machine) -> Result<Topology> {

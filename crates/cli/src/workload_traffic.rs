@@ -73,7 +73,8 @@ pub(crate) fn run(name: &str, parameters: &[Setting], machine: &Machine, seed: u
     let given = Given { traffic: name, parameters };
     given.check_names()?;
     let nodes = machine.nodes.count;
-    let mut network = described(&machine.network, nodes, &[], seed)?;
+    let network = described(&machine.network, nodes, &[], seed);
+    let mut network = network.with_context(|| format!("machine {}", machine.name))?;
     let wire = Wire::of(machine);
     let bytes = given
         .read("bytes", "a size with its unit, above 0", |text| parse_size(text).filter(|size| *size > 0))?;

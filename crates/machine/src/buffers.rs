@@ -77,6 +77,8 @@ pub struct Disks {
 }
 
 const SIZES: std::ops::RangeInclusive<u64> = 0..=1 << 50;
+/// Each has a block at least.
+const SLRU_LISTS: u64 = 4;
 const BLOCKS: std::ops::RangeInclusive<u64> = 1..=1 << 26;
 
 impl Computer {
@@ -111,6 +113,10 @@ impl Computer {
         if computer.buffers.size == 0 && computer.ssd.size == 0 {
             let expected = "a table with a size above \"0 B\", or an [ssd] with one".to_owned();
             return Err(root.conflict("buffers", expected));
+        }
+        if computer.ssd.size > 0 && !computer.buffers.fit(computer.ssd.size) {
+            let expected = "a size for a block of buffers.block, and for four of them with slru".to_owned();
+            return Err(root.section("ssd")?.conflict("size", expected));
         }
         root.finish()?;
         Ok(computer)
@@ -201,6 +207,11 @@ impl Buffers {
         writeln!(out, "write-behind = {write_behind}, dirty-limit-percent = {dirty_limit} }}")
     }
 
+    /// Whether the policy can work on as many blocks as there are in so many bytes.
+    fn fit(&self, size: u64) -> bool {
+        size / self.block >= if self.policy == "slru" { SLRU_LISTS } else { 1 }
+    }
+
     fn read(mut section: Section<'_>) -> Result<Buffers, MachineError> {
         let policies = ["lru", "clock", "slru", "arc", "lirs", "mru"].map(|name| (name, name));
         let buffers = Buffers {
@@ -215,6 +226,10 @@ impl Buffers {
         };
         if buffers.size > 0 && buffers.size < buffers.block {
             return Err(section.conflict("block", format!("no more than {}", section.name("size"))));
+        }
+        if buffers.size > 0 && !buffers.fit(buffers.size) {
+            let expected = format!("at most a {SLRU_LISTS}th of {} for slru", section.name("size"));
+            return Err(section.conflict("block", expected));
         }
         section.finish()?;
         Ok(buffers)
@@ -295,6 +310,7 @@ mod tests {
             ("buffers.policy", "fifo", "buffers.policy = \"fifo\": expected \"lru\" or \"clock\""),
             ("buffers.size", "0 B", "buffers = "),
             ("buffers.block", "32 MiB", "buffers.block = \"32 MiB\": expected no more than buffers.size"),
+            ("ssd.size", "100 B", "ssd.size = \"100 B\": expected a size for a block of buffers.block"),
         ] {
             // No line of a text that nobody wrote.
             let whole = format!("machines/cray-ymp.toml, changed: {expected}");

@@ -195,12 +195,14 @@ fn copy_text(copy: &Copy) -> String {
 fn io_text(io: &IoNodes) -> String {
     let placement = io.placement.name();
     let shares = if io.shares_cores { ", shares-cores = true" } else { "" };
-    let time = |key: &str, time: Duration| match time {
-        Duration::ZERO => String::new(),
-        time => format!(", {key} = \"{time}\""),
-    };
-    let times = [("wake", io.wake), ("deep-wake", io.deep_wake), ("change", io.change)];
-    let times: String = times.into_iter().map(|(key, of)| time(key, of)).collect();
+    // What each is if nothing is said.
+    let times = [
+        ("wake", io.wake, Duration::ZERO),
+        ("deep-wake", io.deep_wake, io.wake),
+        ("change", io.change, Duration::ZERO),
+    ];
+    let said = times.into_iter().filter(|(_, time, otherwise)| time != otherwise);
+    let times: String = said.map(|(key, time, _)| format!(", {key} = \"{time}\"")).collect();
     format!(
         "io = {{ count = {}, placement = \"{placement}\", dedicated = {}{shares}{times} }}",
         io.count, io.dedicated
@@ -244,8 +246,13 @@ mod tests {
             stream: Bandwidth::from_bytes_per_second(1_234_567_890),
             bandwidth: Bandwidth::from_bytes_per_second(2_345_678_901),
         });
-        let Storage::Striped { resize, .. } = &mut machine.storage else { panic!("{:?}", machine.storage) };
+        let Storage::Striped { resize, io, memory, arm, .. } = &mut machine.storage else {
+            panic!("{:?}", machine.storage)
+        };
         *resize = Duration::from_seconds(0.007);
+        (io.dedicated, io.shares_cores, io.wake) = (false, true, Duration::from_seconds(5e-5));
+        assert_eq!(io.deep_wake, Duration::ZERO, "sooner than without sleep, as it is written");
+        (*memory, *arm) = (0, None);
         let text = machine.to_toml("");
         assert_eq!(Machine::parse("x", &text).unwrap(), machine);
         let error =

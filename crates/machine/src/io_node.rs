@@ -31,7 +31,7 @@ pub struct IoNode {
 pub struct RequestCpu {
     /// To take it in.
     pub request: Duration,
-    /// To send its data back, or say that they are written.
+    /// To send a read's data back. A write has no such stage.
     pub response: Duration,
 }
 

@@ -359,6 +359,8 @@ impl CallCost {
 
 pub(crate) const MOST_NODES: u32 = 1 << 20;
 const MOST_CORES: u32 = 4096;
+/// No kernel looks more often whether another process waits; each time costs a simulation an event.
+const LEAST_QUANTUM: Duration = Duration::from_picoseconds(1_000_000);
 /// No processor takes longer for a piece.
 const MOST_OF_A_PIECE: &str = "1 s";
 /// Bytes below which known processors find copies askew, at most.
@@ -508,8 +510,8 @@ fn quantum(section: &mut Section<'_>) -> Result<Duration, MachineError> {
         return Ok(Nodes::USUAL_QUANTUM);
     }
     let quantum = section.duration("quantum", "1000 s")?;
-    if quantum == Duration::ZERO {
-        return Err(section.conflict("quantum", "a time above \"0 s\"".to_owned()));
+    if quantum < LEAST_QUANTUM {
+        return Err(section.conflict("quantum", format!("a time from \"{LEAST_QUANTUM}\"")));
     }
     Ok(quantum)
 }

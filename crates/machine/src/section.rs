@@ -174,11 +174,10 @@ impl<'t> Section<'t> {
         self.quantity(key, expected.to_owned(), parse)
     }
 
-    /// A file: its name as it stands there, and its path if names are relative to the folder of the description.
-    pub(crate) fn path(&mut self, key: &'static str) -> Result<(String, PathBuf), MachineError> {
+    /// A file, whose name is relative to the folder of the description.
+    pub(crate) fn path(&mut self, key: &'static str) -> Result<PathBuf, MachineError> {
         let name = self.text(key)?;
-        let path = Path::new(self.source.file).parent().unwrap_or(Path::new("")).join(&name);
-        Ok((name, path))
+        Ok(Path::new(self.source.file).parent().unwrap_or(Path::new("")).join(name))
     }
 
     pub(crate) fn flag(&mut self, key: &'static str) -> Result<bool, MachineError> {

@@ -13,6 +13,7 @@ pub fn settings(buffers: &Buffers, size: u64) -> Result<Settings, SettingsError>
         policy: buffers.policy.parse()?,
         read_ahead: if buffers.read_ahead { ReadAhead::JustRead } else { ReadAhead::Off },
         writes: if buffers.write_behind { Writes::Behind { dirty_limit_bytes } } else { Writes::Through },
-        process_limit_bytes: (buffers.process_limit < 100).then(|| percent(buffers.process_limit)),
+        process_limit_bytes: (buffers.process_limit < 100)
+            .then(|| percent(buffers.process_limit).max(buffers.block)),
     })
 }

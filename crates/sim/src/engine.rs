@@ -173,6 +173,9 @@ const SEED: u64 = 1;
 /// Calls `progress` after so many turns of the network and of what happens outside it.
 const PROGRESS_TURNS: u64 = 1 << 16;
 
+/// Of I/O servers on the ranks' cores: their memory alone is some hundred megabytes.
+const MOST_THREADS: u64 = 1 << 22;
+
 /// The engine's models. The network goes first: it must not be behind when something is sent.
 const NETWORK: usize = 0;
 const MODELS: usize = 2;
@@ -208,6 +211,10 @@ struct Engine<'a> {
     /// Why the simulation cannot go on.
     failure: Option<SimError>,
     processes: Vec<Process>,
+    /// How many of them, from the first on, have finished.
+    finished: usize,
+    /// Whether failed disks are rebuilt beside what ranks do.
+    rebuilds: bool,
     /// Of each group of ranks.
     sites: Vec<Site>,
     /// For each group: what its latest operations went by, the last one first.
@@ -360,6 +367,10 @@ impl<'a> Engine<'a> {
         let sites: Vec<Site> = workload.groups.iter().map(site).collect();
         let (servers, have_blocks) =
             (hardware.servers.len() as u32, store_requests::speak_protocol(&machine.storage));
+        if machine.storage.shares_cores() && u64::from(ranks) * u64::from(servers) > MOST_THREADS {
+            let machine = machine.name.clone();
+            return Err(SimError::Threads { machine, servers, ranks, most: MOST_THREADS });
+        }
         let threads = machine.storage.shares_cores().then(|| Threads::new(ranks, servers, have_blocks));
         let of_threads = threads.iter().flat_map(Threads::servers);
         let of_threads = of_threads.map(|server| hardware.servers[server as usize].node);
@@ -423,7 +434,8 @@ impl<'a> Engine<'a> {
             devices: Devices::default(),
             files_wanted: Vec::new(),
             processor_caches: BTreeMap::new(),
-            network: network::described(&machine.network, hardware.nodes(), &hardware.dedicated(), SEED)?,
+            network: network::described(&machine.network, hardware.nodes(), &hardware.dedicated(), SEED)
+                .map_err(|source| SimError::Network { machine: machine.name.clone(), source })?,
             cargo: Slab::new(),
             shared: shared_files(machine, &made),
             parallel: parallel::described(machine, &hardware, workload, &made),
@@ -434,6 +446,11 @@ impl<'a> Engine<'a> {
             threads,
             processors: Processors::new(machine, &on, tick),
             processes,
+            finished: 0,
+            rebuilds: machine
+                .io_node
+                .as_ref()
+                .is_some_and(|node| node.disks.raid.as_ref().is_some_and(|raid| raid.rebuild.is_some())),
             deliveries: Slab::new(),
             views,
             views_set: BTreeMap::new(),
@@ -487,6 +504,9 @@ impl<'a> Engine<'a> {
         }
         if let Some(failure) = self.failure.take() {
             return Err(failure);
+        }
+        while self.processes.get(self.finished).is_some_and(|process| process.finished) {
+            self.finished += 1;
         }
         self.turns += 1;
         if self.turns.is_multiple_of(PROGRESS_TURNS) {
@@ -727,6 +747,12 @@ impl Simulation<MODELS> for Engine<'_> {
 
     fn next_times(&self) -> [Option<Time>; MODELS] {
         [self.network.next_time(), self.events.next_time()]
+    }
+
+    /// A rebuild of disks can go on for weeks after the last rank, and its end is not asked for. Whatever else goes on does not
+    /// take long, and is counted.
+    fn is_over(&self, _next: Time) -> bool {
+        self.rebuilds && self.finished == self.processes.len()
     }
 
     fn proceed(&mut self, model: usize, until: Time) -> Result<(), SimError> {

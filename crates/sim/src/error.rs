@@ -103,8 +103,28 @@ pub enum SimError {
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// The machine's network cannot be.
-    #[error(transparent)]
-    Network(#[from] DescribedError),
+    #[error("machine {machine}: {source}")]
+    Network {
+        /// Its name.
+        machine: String,
+        /// What is wrong.
+        source: DescribedError,
+    },
+    /// More threads of I/O servers than can be simulated, where each has one for every rank.
+    #[error(
+        "machine {machine}: storage.io.count = {servers}: each of these I/O servers shares cores with {ranks} ranks, \
+         and has a thread for each (expected at most {most} threads)"
+    )]
+    Threads {
+        /// Its name.
+        machine: String,
+        /// I/O servers.
+        servers: u32,
+        /// Ranks.
+        ranks: u32,
+        /// Threads at most.
+        most: u64,
+    },
     /// Buffers cannot be as they are described.
     #[error("file buffers: {0}")]
     Buffers(#[from] pio_cache::SettingsError),

@@ -5,7 +5,8 @@
 //! first come, first served, so that the end of a request is known when it has its locks. It takes none of them before:
 //! who waits for a lock keeps nobody waiting but who wants the same lock.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use pio_machine::{ClientLocks, Duration, Exclusive, SharedFiles as Costs};
 use pio_plan::Direction;
@@ -29,14 +30,23 @@ pub(crate) struct SharedFiles {
     /// Of each node.
     links: Vec<Queue>,
     servers: Queue,
-    /// When each is free.
-    streams: Vec<Time>,
+    /// If there are so many and no more.
+    streams: Option<Streams>,
     /// Of each file's strips, those that a node has.
     locks: BTreeMap<(u32, u64), Lock>,
     /// Of each file and node: its writers.
     writers: BTreeMap<(u32, u32), Writers>,
     /// Of each file: where it ends.
     sizes: Vec<u64>,
+}
+
+/// Each carries a request at a time.
+#[derive(Debug)]
+struct Streams {
+    /// How many have carried none yet.
+    unused: u32,
+    /// When each of the others is free.
+    free: BinaryHeap<Reverse<Time>>,
 }
 
 #[derive(Debug)]
@@ -62,13 +72,32 @@ struct Writers {
     waiting: VecDeque<(u32, bool)>,
 }
 
+impl Streams {
+    fn new(count: u32) -> Streams {
+        Streams { unused: count, free: BinaryHeap::new() }
+    }
+
+    /// Takes the one that is free first: when that is.
+    fn take(&mut self) -> Time {
+        if self.unused > 0 {
+            self.unused -= 1;
+            return Time::default();
+        }
+        self.free.pop().map(|Reverse(free)| free).unwrap_or_default()
+    }
+
+    fn give_back(&mut self, free: Time) {
+        self.free.push(Reverse(free));
+    }
+}
+
 impl SharedFiles {
     /// A file system for so many nodes. `sizes`: of each file, where it ends at the beginning.
     pub(crate) fn new(costs: &Costs, nodes: u32, sizes: Vec<u64>) -> SharedFiles {
         SharedFiles {
             links: vec![Queue::default(); nodes as usize],
             servers: Queue::default(),
-            streams: vec![Time::default(); costs.streams.unwrap_or(0) as usize],
+            streams: costs.streams.map(Streams::new),
             locks: BTreeMap::new(),
             writers: BTreeMap::new(),
             sizes,
@@ -139,24 +168,26 @@ impl SharedFiles {
             Direction::Write => &self.costs.write,
         };
         let (answer, moving) = (service.request, service.bandwidth.time_of(asked.bytes));
-        let stream = self.stream();
-        let begin = stream.map_or(now, |stream| self.streams[stream].max(now));
+        let stream = self.streams.as_mut().map(Streams::take);
+        let begin = stream.map_or(now, |free| free.max(now));
         let (_, mut moved) = self.links[asked.node as usize].serve(begin, moving);
         if let Some(bandwidth) = self.costs.bandwidth {
             moved = moved.max(self.servers.serve(begin, bandwidth.time_of(asked.bytes)).1);
         }
         let end = moved + answer;
-        if let Some(stream) = stream {
-            self.streams[stream] = end;
+        if let Some(streams) = &mut self.streams {
+            streams.give_back(end);
         }
         end
     }
 
     /// A request without data that arrives now, and takes so long once it has a stream: when it is done.
     pub(crate) fn plain(&mut self, now: Time, time: Duration) -> Time {
-        let Some(stream) = self.stream().filter(|_| time > Duration::ZERO) else { return now + time };
-        self.streams[stream] = self.streams[stream].max(now) + time;
-        self.streams[stream]
+        let streams = self.streams.as_mut().filter(|_| time > Duration::ZERO);
+        let Some(streams) = streams else { return now + time };
+        let end = streams.take().max(now) + time;
+        streams.give_back(end);
+        end
     }
 
     /// A writer comes: whether it may write at once; if not, it is told by [`SharedFiles::written`].
@@ -195,11 +226,6 @@ impl SharedFiles {
     /// From when a writer is through until the next, which sleeps, has its turn.
     pub(crate) fn handover(&self) -> Duration {
         self.costs.handover
-    }
-
-    /// The stream that is free first, if their number is limited.
-    fn stream(&self) -> Option<usize> {
-        (0..self.streams.len()).min_by_key(|stream| self.streams[*stream])
     }
 
     /// Takes locks from nodes of which it is known when they are through with them: when all are here. Who reads takes a
@@ -368,6 +394,14 @@ mod tests {
         assert_eq!(plain, [4, 4, 8]);
         assert_eq!(files.plain(Time(MS), Duration::ZERO).0, MS, "what takes no time needs no stream");
         assert_eq!(super::tests::files(&super::tests::costs()).plain(Time(MS), ms(4)).0, 5 * MS);
+    }
+
+    #[test]
+    fn there_may_be_a_million_streams() {
+        // If each request looked at all of them, this would take minutes.
+        let mut files = files(&Costs { streams: Some(1 << 20), ..costs() });
+        let ends = (0..1_u64 << 18).map(|at| files.plain(Time(at), ms(4)));
+        assert!(ends.enumerate().all(|(at, end)| end == Time(at as u64) + ms(4)));
     }
 
     #[test]

@@ -62,8 +62,10 @@ impl Search<'_> {
         };
         let mut found = None;
         for bytes in STRIPS.into_iter().filter(|bytes| *bytes != now) {
-            let machine = self.machine.with("storage.strip", &format!("{bytes} B"))?;
-            self.try_out(&mut found, bytes, &machine)?;
+            // Some do not fit into an I/O node's buffer.
+            if let Ok(machine) = self.machine.with("storage.strip", &format!("{bytes} B")) {
+                self.try_out(&mut found, bytes, &machine)?;
+            }
         }
         Ok(found)
     }
@@ -140,6 +142,15 @@ mod tests {
         let strips = found.strips.unwrap();
         assert!(strips.modelled_s < now_s && strips.value > 4096, "{strips:?}");
         assert_eq!(found.servers, None);
+    }
+
+    #[test]
+    fn strips_that_do_not_fit_into_an_io_node_are_left_out() {
+        let buffer = [("io-node.buffer", "128 KiB"), ("io-node.unit", "1 MiB")];
+        let machine = Machine::find("pios-64").unwrap().with_all(&buffer).unwrap();
+        assert!(STRIPS.into_iter().any(|bytes| bytes > 128 << 10));
+        let strips = search(&machine).1.strips;
+        assert!(strips.as_ref().is_none_or(|strips| strips.value <= 128 << 10), "{strips:?}");
     }
 
     #[test]

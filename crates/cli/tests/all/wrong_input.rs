@@ -363,6 +363,31 @@ fn machines_whose_traces_would_not_be_their_own() {
     }
 }
 
+/// Show printed them without a word, and predictions then failed with an error that named no file.
+#[test]
+fn networks_that_cannot_be() {
+    let place = Place::new();
+    let description = place.pioscope(["machines", "show", "fly-64"]).succeeds().out;
+    let graph = "kind = \"graph\"\nswitches = [{ name = \"a\", nodes = \"0-63\", links = [\"b\"] }]";
+    let torus = "kind = \"torus\"\ndimensions = [8, 8]";
+    for (network, expected) in [
+        (graph, "one.toml: network.switches: graph: switch a has a link to b, which is no switch"),
+        (torus, "one.toml: network.router.virtual-channels: torus"),
+    ] {
+        let one_channel = [
+            ("virtual-channels = 4", "virtual-channels = 1"),
+            ("kind = \"fly\"\narity = 4\nstages = 3", network),
+        ];
+        let text = one_channel.iter().fold(description.clone(), |text, (from, to)| {
+            assert!(text.contains(from), "{from}");
+            text.replacen(from, to, 1)
+        });
+        fs::write(place.join("one.toml"), text).unwrap();
+        place.pioscope(["machines", "show", "one.toml"]).fails_with(expected);
+        place.pioscope(["machines", "show", "one.toml", "--json"]).fails_with(expected);
+    }
+}
+
 /// All descriptions that come with us, and each can be shown.
 #[test]
 fn machines_are_listed_all() {

@@ -1,8 +1,10 @@
 //! The disks of an I/O node, in a machine description.
 
 use std::fmt::{self, Write};
+use std::path::{self, PathBuf};
 
 use super::{Drive, Flash, Raid, diskspecs};
+use crate::describe::quoted;
 use crate::error::MachineError;
 use crate::quantity::{Bandwidth, Duration};
 use crate::section::Section;
@@ -34,8 +36,8 @@ pub enum Disk {
     },
     /// A drive with zones, arm, spindle and buffer.
     Drive {
-        /// The file of its specification, as the description names it.
-        specs: String,
+        /// The file of its specification, from the root: what is written of this machine reads the same in any folder.
+        specs: PathBuf,
         /// What it says.
         drive: Box<Drive>,
     },
@@ -76,8 +78,9 @@ impl Disks {
     /// Reads the section: of its kinds of disk the one whose key is there.
     pub(crate) fn read(mut section: Section<'_>) -> Result<Disks, MachineError> {
         let disk = if section.has("specs") {
-            let (specs, path) = section.path("specs")?;
-            Disk::Drive { specs, drive: Box::new(diskspecs::load(&path)?) }
+            let specs = section.path("specs")?;
+            let drive = Box::new(diskspecs::load(&specs)?);
+            Disk::Drive { specs: path::absolute(&specs).unwrap_or(specs), drive }
         } else if section.has("solid-state") {
             Disk::SolidState(SolidState::read(section.section("solid-state")?)?)
         } else if section.has("flash") {
@@ -115,7 +118,7 @@ impl Disks {
             Disk::Simple { seek, bandwidth } => {
                 write!(out, ", seek = \"{seek}\", bandwidth = \"{bandwidth}\"")?
             }
-            Disk::Drive { specs, .. } => write!(out, ", specs = {}", toml::Value::String(specs.clone()))?,
+            Disk::Drive { specs, .. } => write!(out, ", specs = {}", quoted(&specs.to_string_lossy()))?,
             Disk::SolidState(device) => write!(
                 out,
                 ", solid-state = {{ read = \"{}\", write = \"{}\", bandwidth = \"{}\", channels = {} }}",

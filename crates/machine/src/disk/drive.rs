@@ -137,8 +137,6 @@ pub struct Buffer {
     pub caches: bool,
     /// Segments, each of contiguous blocks.
     pub segments: u32,
-    /// How many of them may hold what is not yet written.
-    pub write_segments: u32,
     /// Whether the write segment is one apart, which reads do not use.
     pub separate_write_segment: bool,
     /// Blocks of a segment.

@@ -285,6 +285,10 @@ fn parse_ranges(text: &str) -> Option<Vec<u32>> {
         if first > last || last >= MOST_NODES {
             return None;
         }
+        // A number is of one switch, once: more is refused before it takes memory.
+        if numbers.len() as u64 + u64::from(last - first) >= MOST_NODES.into() {
+            return None;
+        }
         numbers.extend(first..=last);
     }
     Some(numbers)
@@ -315,7 +319,8 @@ mod tests {
             assert_eq!(parse_ranges(text), Some(numbers.clone()), "{text}");
             assert_eq!(ranges_text(&numbers), text);
         }
-        for text in ["a", "3-1", "1-", "1,,2", "0-4294967295", "-1"] {
+        let twice = "0-1048575, 0";
+        for text in [twice, "a", "3-1", "1-", "1,,2", "0-4294967295", "-1"] {
             assert_eq!(parse_ranges(text), None, "{text}");
         }
     }

@@ -88,7 +88,13 @@ fn what_the_model_leaves_out_is_told() {
     let mut files = Files::new();
     files.specs = files.specs.replace("Preseeking level = 0", "Preseeking level = 2");
     files.model = files.model.replace("slips = [ 7, 3 ]", "slips = [ 7, 200 ]");
-    let expected = ["slips and defects beyond the end of their zone: 1", "Preseeking level = 2"];
+    let one_segment = "Maximum number of write segments = 1";
+    files.specs = files.specs.replace(one_segment, "Maximum number of write segments = 2");
+    let expected = [
+        "slips and defects beyond the end of their zone: 1",
+        "Preseeking level = 2",
+        "Maximum number of write segments = 2",
+    ];
     assert_eq!(files.load().unwrap().not_modelled, expected);
 }
 

@@ -29,6 +29,12 @@ fn an_absurd_value_is_refused_with_the_range() {
 }
 
 #[test]
+fn turns_of_a_processor_are_no_shorter_than_a_microsecond() {
+    let found = message("count = 120", "quantum = \"1 ps\"\ncount = 120");
+    assert!(found.contains("nodes.quantum = \"1 ps\": expected a time from \"1 us\""), "{found}");
+}
+
+#[test]
 fn what_pieces_cost_is_given_whole_and_within_reason_or_not_at_all() {
     let close = "close = \"2.459 ms\"              # fitted\n";
     let with = |pieces: &str| {

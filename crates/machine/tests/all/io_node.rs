@@ -71,6 +71,10 @@ fn strips_that_an_io_node_cannot_hold_are_refused() {
 fn memory_of_an_io_node_is_not_divided_among_ranks() {
     let found = message(&[("shared = true", "shared = false")]).unwrap();
     assert!(found.contains("storage.cache.shared = false: expected true: an I/O node's memory"), "{found}");
+    let found =
+        message(&[("policy = \"lru\"", "policy = \"slru\""), ("block = \"4 KiB\"", "block = \"32 MiB\"")]);
+    let expected = "storage.cache.block = \"32 MiB\": expected at most a 4th of storage.cache.size for slru";
+    assert!(found.as_ref().is_some_and(|found| found.contains(expected)), "{found:?}");
 }
 
 const NVME: &str = include_str!("../../../../machines/io-nodes/nvme-p4500.toml");
@@ -208,8 +212,10 @@ fn a_drive_is_found_beside_the_description() {
         panic!("a drive was expected")
     };
     assert_eq!(drive.name, "TEST");
-    // The text names the file, so it reads the same only where the file is.
-    assert!(machine.to_toml("").contains("specs = \"test.diskspecs\""));
+    // The description is written into other folders, and read anew where a sweep changes a key.
+    assert_eq!(Machine::parse("elsewhere/my.toml", &machine.to_toml("")).unwrap(), machine);
+    let changed = machine.with("io-node.disk.queue", "look").unwrap();
+    assert_eq!(changed.with("io-node.disk.queue", "fcfs").unwrap(), machine);
     let missing = IoNode::parse("nowhere/my.toml", &section).unwrap_err().to_string();
     assert!(missing.starts_with("nowhere/test.diskspecs: No such file"), "{missing}");
 }

@@ -119,7 +119,6 @@ fn drive() -> Drive {
         buffer: Buffer {
             caches: true,
             segments: 3,
-            write_segments: 1,
             separate_write_segment: false,
             segment_blocks: 300,
             read_ahead: ReadAhead::Segment,

@@ -51,7 +51,6 @@ pub(super) fn drive() -> Drive {
         buffer: Buffer {
             caches: true,
             segments: 1,
-            write_segments: 1,
             separate_write_segment: false,
             segment_blocks: 40,
             read_ahead: ReadAhead::None,

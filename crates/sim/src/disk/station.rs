@@ -9,7 +9,7 @@ use pio_plan::Direction;
 use super::device::Device;
 use super::flash::{FlashActions, FlashEvent, FlashModel};
 use super::waiting::Waiting;
-use crate::kernel::Time;
+use crate::kernel::{Queue, Time};
 
 /// A disk and what waits for it.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ enum Kind {
     Timed {
         device: Device,
         channel: Bandwidth,
+        /// What moves between its buffer and the bus.
+        moving: Queue,
         serving: u32,
         waiting: Waiting<(u32, Extent)>,
     },
@@ -63,7 +65,13 @@ pub(super) struct StationActions {
 impl Station {
     /// One of the disks of a description. `channel` is the rate between bus and disk.
     pub(super) fn new(disks: &Disks, channel: Bandwidth) -> Station {
-        let timed = |device| Kind::Timed { device, channel, serving: 0, waiting: Waiting::new(disks.queue) };
+        let timed = |device| Kind::Timed {
+            device,
+            channel,
+            moving: Queue::default(),
+            serving: 0,
+            waiting: Waiting::new(disks.queue),
+        };
         let kind = match (&disks.disk, Device::new(disks)) {
             (Disk::Flash(flash), _) => Kind::Flash(Box::new(FlashModel::new(flash))),
             (_, Some(device)) => timed(device),
@@ -121,15 +129,16 @@ impl Station {
 
     /// The disk serves who waits, as far as it can serve more at the same time.
     fn go_on(&mut self, now: Time, out: &mut StationActions) {
-        let Kind::Timed { device, channel, serving, waiting } = &mut self.kind else { return };
+        let Kind::Timed { device, channel, moving, serving, waiting } = &mut self.kind else { return };
         while *serving < device.channels() {
             let Some((number, Extent { direction, offset, bytes })) = waiting.pop(device.position()) else {
                 break;
             };
             let served = device.serve(now, direction, offset, bytes);
             let surface = served.expect("that the disk has the bytes was checked when the request came");
-            // What the channel needs more than the surface is not hidden behind it.
-            let done = surface.max(now + channel.time_of(bytes));
+            // What the channel needs more than the surface is not hidden behind it. All that the disk serves at the same time
+            // passes it.
+            let done = surface.max(moving.serve(now, channel.time_of(bytes)).1);
             *serving += 1;
             self.busy = self.busy.saturating_add(done.since(now));
             out.later.push((done, StationEvent::Served(number)));

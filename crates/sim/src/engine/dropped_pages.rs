@@ -30,7 +30,7 @@ impl Engine<'_> {
         let dropped = self.drop_pages(rank, file, 0);
         self.files[file as usize].is_rewritten = dropped > 0;
         match &self.machine.calls.rewrites {
-            Some(rewrites) if dropped > 0 => rewrites.open.of(dropped),
+            Some(rewrites) if dropped > 0 && self.pages_are_here() => rewrites.open.of(dropped),
             _ => self.time_to_drop(dropped),
         }
     }
@@ -39,8 +39,9 @@ impl Engine<'_> {
     pub(super) fn close_rewritten(&mut self, file: u32) -> Duration {
         let state = &mut self.files[file as usize];
         let is_rewritten = std::mem::take(&mut state.is_rewritten) && state.end > 0;
-        let rewrites = self.machine.calls.rewrites.as_ref().filter(|_| is_rewritten);
-        rewrites.map_or(Duration::ZERO, |rewrites| rewrites.close.of(state.end))
+        let end = state.end;
+        let rewrites = self.machine.calls.rewrites.as_ref().filter(|_| is_rewritten && self.pages_are_here());
+        rewrites.map_or(Duration::ZERO, |rewrites| rewrites.close.of(end))
     }
 
     /// A rank removes a file: who opens it then makes it anew. How long pages take that leave memory.
@@ -63,8 +64,8 @@ impl Engine<'_> {
             parallel.set_size(self.now, file, size);
             self.carry_out();
         }
-        // Other servers have no memory of a file's blocks, and there may be hundreds of them.
-        if size == 0 && matches!(self.machine.storage, Storage::IoNodes { cache: Some(_), .. }) {
+        // Other servers do not know where a file's blocks are, and there may be hundreds of them.
+        if size == 0 && matches!(self.machine.storage, Storage::IoNodes { .. }) {
             self.empty_on_servers(file);
         }
     }
@@ -80,6 +81,12 @@ impl Engine<'_> {
     }
 
     fn time_to_drop(&self, bytes: u64) -> Duration {
-        self.machine.calls.dropped_pages.map_or(Duration::ZERO, |rate| rate.time_of(bytes))
+        let rate = self.machine.calls.dropped_pages.filter(|_| self.pages_are_here());
+        rate.map_or(Duration::ZERO, |rate| rate.time_of(bytes))
+    }
+
+    /// Whether files' pages are in the node's own memory: it was measured there what it takes to let go of them.
+    fn pages_are_here(&self) -> bool {
+        matches!(self.machine.storage, Storage::Local { .. })
     }
 }

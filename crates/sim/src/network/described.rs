@@ -1,6 +1,6 @@
 //! The network that a machine description describes.
 
-use pio_machine::Switching;
+use pio_machine::{Machine, Switching};
 use thiserror::Error;
 
 use super::carrier::{Delivery, MessageId, Network};
@@ -11,23 +11,60 @@ use super::links::Links;
 use super::rails::{self, Rails};
 use super::topology::{Topology, TopologyError};
 use super::wormhole::{Wormhole, WormholeError};
+use crate::error::SimError;
+use crate::hardware::Hardware;
 use crate::kernel::{Model, Time};
 
 /// A description of which no network can be made.
 #[derive(Debug, Error)]
 pub enum DescribedError {
     /// The shape cannot be.
-    #[error(transparent)]
+    #[error("{key}: {0}", key = shape_key(.0))]
     Topology(#[from] TopologyError),
     /// Switches with central queues cannot make it.
-    #[error(transparent)]
+    #[error("{key}: {0}", key = central_queue_key(.0))]
     CentralQueue(#[from] CentralQueueError),
     /// Circuits cannot be switched on it.
-    #[error(transparent)]
+    #[error("network.switching: {0}")]
     Circuit(#[from] CircuitError),
     /// Routers with virtual channels cannot make it.
-    #[error(transparent)]
+    #[error("{key}: {0}", key = wormhole_key(.0))]
     Wormhole(#[from] WormholeError),
+}
+
+/// The key of a description that a shape which cannot be comes from.
+fn shape_key(error: &TopologyError) -> &'static str {
+    match error {
+        TopologyError::Size { .. } => "network",
+        _ => "network.switches",
+    }
+}
+
+fn central_queue_key(error: &CentralQueueError) -> &'static str {
+    match error {
+        CentralQueueError::Classes { .. } => "network.switching",
+        CentralQueueError::Packet { .. } => "network.central-queue.packet",
+        CentralQueueError::Chunks { .. } => "network.central-queue.chunks",
+    }
+}
+
+fn wormhole_key(error: &WormholeError) -> &'static str {
+    match error {
+        WormholeError::VirtualChannels { .. } => "network.router.virtual-channels",
+        WormholeError::Ports { .. } => "network.switching",
+        WormholeError::Unlinked { .. } => "network",
+        WormholeError::TooLarge { .. } => "network.router.virtual-channels",
+    }
+}
+
+/// The network of a machine with nothing on its way, and with what is random in it drawn from this seed.
+///
+/// # Errors
+/// As [`described`].
+pub fn of_machine(machine: &Machine, seed: u64) -> Result<Box<dyn Network>, SimError> {
+    let hardware = Hardware::new(machine)?;
+    described(&machine.network, hardware.nodes(), &hardware.dedicated(), seed)
+        .map_err(|source| SimError::Network { machine: machine.name.clone(), source })
 }
 
 /// Makes the network of a description, with room for at least `nodes`, of which `servers` (ascending) are dedicated I/O

@@ -16,6 +16,6 @@ pub mod traffic;
 pub mod wormhole;
 
 pub use carrier::{Delivery, MessageId, Network};
-pub use described::{DescribedError, described};
+pub use described::{DescribedError, described, of_machine};
 pub use links::Links;
 pub use rails::Rails;

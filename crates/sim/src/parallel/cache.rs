@@ -29,7 +29,7 @@ impl Client {
             let Some(oldest) = self.cached.pop_oldest() else { break };
             let Some(object) = self.objects.get_mut(&oldest.object) else { continue };
             let must_stay = object.dirty.overlaps(&oldest.range)
-                || object.moving.iter().any(|moving| overlap(&moving.range, &oldest.range));
+                || object.moving.values().any(|moving| overlap(&moving.range, &oldest.range));
             if must_stay {
                 self.cached.add(oldest);
             } else {
@@ -43,7 +43,7 @@ impl Client {
         let Some(object) = self.objects.get_mut(&piece.object) else { return };
         self.cached_bytes -= object.present.remove(piece.range.clone());
         self.cached.remove(piece);
-        let reads = object.moving.iter_mut().filter(|moving| moving.moves == Moves::Reads);
+        let reads = object.moving.values_mut().filter(|moving| moving.moves == Moves::Reads);
         reads.filter(|moving| overlap(&moving.range, &piece.range)).for_each(|moving| moving.is_old = true);
     }
 
@@ -59,7 +59,7 @@ impl Client {
     fn drop_old(&mut self, object: ObjectId) {
         let Some(has) = self.objects.get(&object) else { return };
         let mut own: Extents = has.dirty.clone();
-        for moving in has.moving.iter().filter(|moving| moving.moves == Moves::Writes) {
+        for moving in has.moving.values().filter(|moving| moving.moves == Moves::Writes) {
             own.add(moving.range.clone());
         }
         for range in own.missing(&(0..u64::MAX)) {

@@ -41,8 +41,8 @@ pub(super) struct Object {
     pub(super) present: Extents,
     /// Those of these bytes that no request brings to the target yet.
     pub(super) dirty: Extents,
-    /// Requests for it under way, or that wait for others.
-    pub(super) moving: Vec<Moving>,
+    /// Requests for it under way, or that wait for others, by transfer.
+    pub(super) moving: BTreeMap<u32, Moving>,
     /// Writes that the target has answered, and how many it had when it was last asked to make them durable.
     written: u64,
     synced: u64,
@@ -51,7 +51,6 @@ pub(super) struct Object {
 /// A request under way.
 #[derive(Clone, Debug)]
 pub(super) struct Moving {
-    transfer: u32,
     pub(super) range: Range<u64>,
     pub(super) moves: Moves,
     /// What it reads is old, as the client has dropped these bytes since: who waits for it gets it, nobody else.
@@ -257,7 +256,7 @@ impl ParallelFiles {
         let written = self.object(node, id).written;
         let transfer =
             self.transfers.insert(Transfer { client: node, piece, target, moves, written, waiters });
-        self.object(node, id).moving.push(Moving { transfer, range, moves, is_old: false });
+        self.object(node, id).moving.insert(transfer, Moving { range, moves, is_old: false });
         self.client(node).channel(target).ready.push_back(transfer);
     }
 
@@ -268,8 +267,8 @@ impl ParallelFiles {
         let missing = object.present.missing(&piece.range);
         let mut coming = Extents::default();
         let mut ids = Vec::new();
-        let reads = |moving: &&Moving| moving.moves == Moves::Reads && !moving.is_old;
-        for Moving { transfer, range, .. } in object.moving.iter().filter(reads) {
+        let reads = |(_, moving): &(&u32, &Moving)| moving.moves == Moves::Reads && !moving.is_old;
+        for (transfer, Moving { range, .. }) in object.moving.iter().filter(reads) {
             coming.add(range.clone());
             if missing.iter().any(|wanted| overlap(range, wanted)) {
                 ids.push(*transfer);
@@ -293,9 +292,9 @@ impl ParallelFiles {
         for piece in pieces {
             self.write_out(node, piece);
             let Some(object) = self.client(node).objects.get(&piece.object) else { continue };
-            let writes = |moving: &Moving| {
+            let writes = |(transfer, moving): (&u32, &Moving)| {
                 let is_one = moving.moves == Moves::Writes && overlap(&moving.range, &piece.range);
-                is_one.then_some(moving.transfer)
+                is_one.then_some(*transfer)
             };
             for id in object.moving.iter().filter_map(writes).collect::<Vec<_>>() {
                 self.transfers[id].waiters.push(Waiter::Flush(flush));
@@ -417,8 +416,7 @@ impl ParallelFiles {
         let bytes = piece.range.end - piece.range.start;
         let client = self.client(node);
         let object = client.objects.entry(piece.object).or_default();
-        let is_old = object.moving.iter().any(|moving| moving.transfer == id && moving.is_old);
-        object.moving.retain(|moving| moving.transfer != id);
+        let is_old = object.moving.remove(&id).is_some_and(|moving| moving.is_old);
         match moves {
             Moves::Reads if is_old => {}
             Moves::Reads => cache.into_iter().for_each(|capacity| client.keep(&piece, capacity)),

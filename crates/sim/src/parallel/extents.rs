@@ -93,6 +93,12 @@ impl Extents {
         Some(begin..last)
     }
 
+    /// Whether an extent that has bytes of a range also has bytes outside it.
+    pub(super) fn goes_beyond(&self, range: &Range<u64>) -> bool {
+        let ends = [self.touched(range).next(), self.touched(range).last()];
+        ends.into_iter().flatten().any(|(begin, last)| begin < range.start || last > range.end)
+    }
+
     /// Where the extent ends that is next before a byte.
     pub(super) fn end_before(&self, byte: u64) -> Option<u64> {
         self.0.range(..byte).next_back().map(|(_, last)| *last)
@@ -103,7 +109,7 @@ impl Extents {
         self.0.range(byte..).next().map(|(begin, _)| *begin)
     }
 
-    #[cfg(test)]
+    /// Each of them, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.0.iter().map(|(begin, last)| *begin..*last)
     }

@@ -16,6 +16,7 @@ use pio_machine::{ExtentLocks, Grant, Yields};
 use pio_plan::Direction;
 
 use super::extents::Extents;
+use super::waiting::Waiting;
 
 /// A client's wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,11 +42,14 @@ pub(super) enum Word {
 /// The locks of one object or file.
 #[derive(Debug, Default)]
 pub(super) struct LockTable {
+    /// Of the clients that have any.
     held: BTreeMap<u32, Held>,
-    /// In the order in which they came.
-    waiting: Vec<Wish>,
+    waiting: Waiting,
     /// Which parts have been called back from whom and are not back yet: those of one client are disjoint.
     called: Vec<(u32, Range<u64>)>,
+    /// Whether those that wait may not have called back all that is in their way: of an extent of which a client had several
+    /// locks, one was called back, and the others stayed. They call that back with the next lock that is granted.
+    is_partly_called: bool,
     /// How many words each client has been told.
     told: BTreeMap<u32, u64>,
 }
@@ -60,8 +64,9 @@ struct Held {
 impl LockTable {
     /// A client wishes for a lock.
     pub(super) fn ask(&mut self, wish: Wish, costs: &ExtentLocks, words: &mut Vec<Word>) {
-        self.waiting.push(wish);
-        self.look(vec![self.waiting.len() - 1], costs, words);
+        self.is_partly_called &= self.waiting.first().is_some();
+        let number = self.waiting.push(wish);
+        self.look(BTreeSet::from([number]), costs, words);
     }
 
     /// A client has given back all that it had of an extent.
@@ -73,8 +78,12 @@ impl LockTable {
         words: &mut Vec<Word>,
     ) {
         if let Some(held) = self.held.get_mut(&client) {
+            self.is_partly_called |= held.reads.goes_beyond(range) || held.writes.goes_beyond(range);
             held.reads.remove(range.clone());
             held.writes.remove(range.clone());
+            if held.reads.len() + held.writes.len() == 0 {
+                self.held.remove(&client);
+            }
         }
         if costs.yields == Yields::Lock {
             self.called.retain(|(who, called)| *who != client || !overlap(called, range));
@@ -90,8 +99,9 @@ impl LockTable {
             }
             stays
         });
-        let waits = |place: &usize| touched.overlaps(&self.waiting[*place].range);
-        self.look((0..self.waiting.len()).filter(waits).collect(), costs, words);
+        let mut numbers = BTreeSet::new();
+        touched.iter().for_each(|extent| numbers.extend(self.waiting.overlapping(&extent)));
+        self.look(numbers, costs, words);
     }
 
     /// Whether a client may write anywhere in an extent.
@@ -106,41 +116,49 @@ impl LockTable {
         *told - 1
     }
 
-    /// Looks at some of those that wait, in order: who can have what it wishes for gets it. Of those behind it that wanted a
-    /// part of the same, who has that has changed: they are looked at again.
-    fn look(&mut self, places: Vec<usize>, costs: &ExtentLocks, words: &mut Vec<Word>) {
-        let mut places = BTreeSet::from_iter(places);
-        while let Some(place) = places.pop_first() {
-            let wish = self.waiting[place].clone();
+    /// Looks at some of those that wait, in order: who can have what it wishes for gets it. Who waits behind it for a part of
+    /// the same goes on waiting, and calls that back: when all of it has been, those behind have nothing to say.
+    fn look(&mut self, mut numbers: BTreeSet<u64>, costs: &ExtentLocks, words: &mut Vec<Word>) {
+        let mut granted: Vec<(Wish, Range<u64>)> = Vec::new();
+        while let Some(number) = numbers.pop_first() {
+            let Some(wish) = self.waiting.get(number).cloned() else { continue };
             let is_held = self.call_back(&wish, costs, words);
-            let is_awaited = self.waiting[..place].iter().any(|other| other.conflicts(&wish, costs));
-            if is_held || is_awaited {
+            if is_held || self.waiting.first_in_conflict(&wish, 0..number, costs).is_some() {
+                granted.retain(|(granted, range)| !self.is_called(granted.client, range));
+                for (granted, _) in granted.iter().filter(|(granted, _)| granted.conflicts(&wish, costs)) {
+                    numbers.extend(self.waiting.first_in_conflict(granted, number + 1..u64::MAX, costs));
+                }
                 continue;
             }
-            self.waiting.remove(place);
-            self.grant(&wish, costs, words);
-            let behind = |later: &usize| self.waiting[*later].conflicts(&wish, costs);
-            let moved = places.iter().map(|later| later - 1);
-            places = moved.chain((place..self.waiting.len()).filter(behind)).collect();
+            self.waiting.remove(number);
+            let range = self.grant(&wish, costs, words);
+            numbers.extend(self.waiting.first_in_conflict(&wish, 0..u64::MAX, costs));
+            granted.push((wish, range));
         }
     }
 
     /// Those that wait get their locks in turn, up to the first that goes on waiting.
     fn look_in_turn(&mut self, costs: &ExtentLocks, words: &mut Vec<Word>) {
-        while let Some(wish) = self.waiting.first().cloned() {
+        while let Some((number, wish)) = self.waiting.first() {
+            let wish = wish.clone();
             if self.call_back(&wish, costs, words) {
                 return;
             }
-            self.waiting.remove(0);
-            self.grant(&wish, costs, words);
-            for other in self.waiting.clone().iter().filter(|other| other.conflicts(&wish, costs)) {
-                self.call_back(other, costs, words);
+            self.waiting.remove(number);
+            let range = self.grant(&wish, costs, words);
+            let mut behind = 0;
+            while (self.is_partly_called || !self.is_called(wish.client, &range))
+                && let Some(number) = self.waiting.first_in_conflict(&wish, behind..u64::MAX, costs)
+                && let Some(other) = self.waiting.get(number).cloned()
+            {
+                self.call_back(&other, costs, words);
+                behind = number + 1;
             }
         }
     }
 
-    /// A client gets what it wishes for, and what there is around it.
-    fn grant(&mut self, wish: &Wish, costs: &ExtentLocks, words: &mut Vec<Word>) {
+    /// A client gets what it wishes for, and what there is around it: that.
+    fn grant(&mut self, wish: &Wish, costs: &ExtentLocks, words: &mut Vec<Word>) -> Range<u64> {
         let range = match costs.grant {
             Grant::Widest => self.widest(wish, costs),
             Grant::Asked => wish.range.clone(),
@@ -150,7 +168,15 @@ impl LockTable {
             Direction::Read => _ = held.reads.add(range.clone()),
             Direction::Write => add_writes(&mut held.writes, range.clone(), costs.yields),
         }
-        words.push(Word::Granted(wish.clone(), range));
+        words.push(Word::Granted(wish.clone(), range.clone()));
+        range
+    }
+
+    /// Whether all of an extent has been called back from a client.
+    fn is_called(&self, client: u32, range: &Range<u64>) -> bool {
+        let mut all = Extents::default();
+        called_from(&self.called, client).for_each(|called| _ = all.add(called.clone()));
+        all.covers(range)
     }
 
     /// Calls back what is in the way of a wish, unless that has been done. Whether there is any, or the client itself is to
@@ -190,16 +216,9 @@ impl LockTable {
                 high = high.min(extents.begin_behind(end).unwrap_or(u64::MAX));
             }
         }
-        let against = |other: &&Wish| wish.is_against(other.client, costs) && !both_read(other, wish);
-        let mut awaited = 0;
-        for other in self.waiting.iter().filter(against) {
-            awaited += 1;
-            if other.range.end <= start {
-                low = low.max(other.range.end);
-            } else if other.range.start >= end {
-                high = high.min(other.range.start);
-            }
-        }
+        let awaited = self.waiting.many_against(wish);
+        low = low.max(self.waiting.end_before(wish, costs).unwrap_or(0));
+        high = high.min(self.waiting.begin_behind(wish, costs).unwrap_or(u64::MAX));
         if costs.yields == Yields::Lock && granted.max(awaited) > FEW {
             low = start;
         }
@@ -251,12 +270,12 @@ impl Word {
 }
 
 impl Wish {
-    fn conflicts(&self, other: &Wish, costs: &ExtentLocks) -> bool {
+    pub(super) fn conflicts(&self, other: &Wish, costs: &ExtentLocks) -> bool {
         self.is_against(other.client, costs) && !both_read(self, other) && overlap(&self.range, &other.range)
     }
 
     /// Whether what a client has or wants can be in the way of this wish.
-    fn is_against(&self, client: u32, costs: &ExtentLocks) -> bool {
+    pub(super) fn is_against(&self, client: u32, costs: &ExtentLocks) -> bool {
         costs.yields == Yields::Lock || client != self.client
     }
 }
@@ -311,6 +330,99 @@ mod tests {
     }
 
     const ALL: Range<u64> = 0..u64::MAX;
+
+    /// The same with a list of those that wait: each is compared with each, and looked at whenever one of them gets what it wants
+    /// a part of, too.
+    #[derive(Default)]
+    struct Plain {
+        table: LockTable,
+        waiting: Vec<Wish>,
+    }
+
+    impl Plain {
+        fn ask(&mut self, wish: Wish, costs: &ExtentLocks, words: &mut Vec<Word>) {
+            self.waiting.push(wish);
+            self.look(BTreeSet::from([self.waiting.len() - 1]), costs, words);
+        }
+
+        fn give_back(&mut self, client: u32, range: &Range<u64>, costs: &ExtentLocks, words: &mut Vec<Word>) {
+            if let Some(held) = self.table.held.get_mut(&client) {
+                held.reads.remove(range.clone());
+                held.writes.remove(range.clone());
+            }
+            let mut touched = Extents::default();
+            touched.add(range.clone());
+            self.table.called.retain(|(who, called)| {
+                let stays = *who != client || !overlap(called, range);
+                if !stays {
+                    touched.add(called.clone());
+                }
+                stays
+            });
+            if costs.yields == Yields::Lock {
+                return self.look_in_turn(costs, words);
+            }
+            let waits = |place: &usize| touched.overlaps(&self.waiting[*place].range);
+            self.look((0..self.waiting.len()).filter(waits).collect(), costs, words);
+        }
+
+        fn look(&mut self, mut places: BTreeSet<usize>, costs: &ExtentLocks, words: &mut Vec<Word>) {
+            while let Some(place) = places.pop_first() {
+                let wish = self.waiting[place].clone();
+                let is_held = self.table.call_back(&wish, costs, words);
+                if is_held || self.waiting[..place].iter().any(|other| other.conflicts(&wish, costs)) {
+                    continue;
+                }
+                self.waiting.remove(place);
+                self.grant(&wish, costs, words);
+                let behind = |later: &usize| self.waiting[*later].conflicts(&wish, costs);
+                let moved = places.iter().map(|later| later - 1);
+                places = moved.chain((place..self.waiting.len()).filter(behind)).collect();
+            }
+        }
+
+        fn look_in_turn(&mut self, costs: &ExtentLocks, words: &mut Vec<Word>) {
+            while let Some(wish) = self.waiting.first().cloned() {
+                if self.table.call_back(&wish, costs, words) {
+                    return;
+                }
+                self.waiting.remove(0);
+                self.grant(&wish, costs, words);
+                for other in self.waiting.iter().filter(|other| other.conflicts(&wish, costs)) {
+                    self.table.call_back(other, costs, words);
+                }
+            }
+        }
+
+        /// The table grants it, for which all that wait are put into it anew.
+        fn grant(&mut self, wish: &Wish, costs: &ExtentLocks, words: &mut Vec<Word>) {
+            self.table.waiting = Waiting::default();
+            self.waiting.iter().for_each(|other| _ = self.table.waiting.push(other.clone()));
+            self.table.grant(wish, costs, words);
+            if costs.grant == Grant::Widest {
+                let Some(Word::Granted(_, range)) = words.last() else { panic!("{words:?}") };
+                let against = |other: &&Wish| wish.is_against(other.client, costs) && !both_read(other, wish);
+                let others: Vec<&Wish> = self.waiting.iter().filter(against).collect();
+                assert_eq!(
+                    self.table.waiting.many_against(wish),
+                    match costs.yields {
+                        Yields::Lock => others.len(),
+                        Yields::Extent => self.table.waiting.many_against(wish),
+                    }
+                );
+                let before =
+                    others.iter().map(|other| other.range.end).filter(|end| *end <= wish.range.start);
+                let behind = others.iter().map(|other| other.range.start).filter(|at| *at >= wish.range.end);
+                assert_eq!(self.table.waiting.end_before(wish, costs), before.max());
+                assert_eq!(self.table.waiting.begin_behind(wish, costs), behind.min());
+                assert!(
+                    others
+                        .iter()
+                        .all(|other| overlap(&other.range, &wish.range) || !overlap(&other.range, range))
+                );
+            }
+        }
+    }
 
     #[test]
     fn the_first_gets_all_and_the_next_has_it_called_back() {
@@ -405,6 +517,23 @@ mod tests {
     }
 
     #[test]
+    fn a_hundred_thousand_ranks_have_their_turns_with_a_lock() {
+        // Each was compared with all that waited: ten thousand million times.
+        let count = 100_000;
+        let costs = ExtentLocks { yields: Yields::Lock, ..LOCKS };
+        let (mut table, mut words) = (LockTable::default(), Vec::new());
+        (0..count).for_each(|client| table.ask(write(client, 0..10), &costs, &mut words));
+        for client in 0..count {
+            let turn: Vec<Word> = words.drain(..).collect();
+            assert!(matches!(&turn[0], Word::Granted(wish, _) if wish.client == client), "{turn:?}");
+            if let Some(Word::CalledBack { client, lock, .. }) = turn.get(1) {
+                table.give_back(*client, lock, &costs, &mut words);
+            }
+        }
+        assert_eq!(table.waiting.len(), 0);
+    }
+
+    #[test]
     fn part_of_a_lock_or_all_of_it_is_given_back() {
         let of = |yields, wanted, last| given_back(yields, &(10..100), &wanted, last);
         assert_eq!(of(Yields::Lock, 50..60, 20), 10..100);
@@ -415,6 +544,48 @@ mod tests {
     }
 
     proptest! {
+        /// Words are the same as by comparing all, one after the other, however late clients answer.
+        #[test]
+        fn words_are_those_of_comparing_all(
+            steps in prop::collection::vec((0..6_u32, any::<bool>(), 0..40_u64, 1..12_u64, 0..4_usize), 0..120),
+            widest in any::<bool>(),
+            yields_all in any::<bool>(),
+        ) {
+            let grant = if widest { Grant::Widest } else { Grant::Asked };
+            let yields = if yields_all { Yields::Lock } else { Yields::Extent };
+            let costs = ExtentLocks { grant, yields, ..LOCKS };
+            let (mut table, mut plain) = (LockTable::default(), Plain::default());
+            let mut called: Vec<(u32, Range<u64>, Range<u64>, u64)> = Vec::new();
+            let mut answers = 0;
+            for (client, writes, start, length, answered) in steps {
+                let direction = if writes { Direction::Write } else { Direction::Read };
+                let (mut words, mut expected) = (Vec::new(), Vec::new());
+                table.ask(wish(client, direction, start..start + length), &costs, &mut words);
+                plain.ask(wish(client, direction, start..start + length), &costs, &mut expected);
+                prop_assert_eq!(&words, &expected);
+                let hear = |words: Vec<Word>, called: &mut Vec<_>| {
+                    for word in words {
+                        if let Word::CalledBack { client, lock, wanted } = word {
+                            called.push((client, lock, wanted, start));
+                        }
+                    }
+                };
+                hear(words, &mut called);
+                for _ in 0..answered.min(called.len()) {
+                    answers += 1;
+                    let (client, lock, wanted, last) = called.swap_remove(answers * 7 % called.len());
+                    let back = given_back(yields, &lock, &wanted, last);
+                    let (mut words, mut expected) = (Vec::new(), Vec::new());
+                    table.give_back(client, &back, &costs, &mut words);
+                    plain.give_back(client, &back, &costs, &mut expected);
+                    prop_assert_eq!(&words, &expected);
+                    hear(words, &mut called);
+                }
+            }
+            let waiting: Vec<Wish> = table.waiting.in_order().cloned().collect();
+            prop_assert_eq!(waiting, plain.waiting);
+        }
+
         /// Nobody has what another writes, whatever comes in whatever order; and in the end all have had their turn.
         #[test]
         fn nobody_shares_with_a_writer(

@@ -18,6 +18,7 @@ mod reads;
 mod stripes;
 #[cfg(test)]
 pub(crate) mod tests;
+mod waiting;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -292,6 +292,17 @@ fn requests_without_a_cache_take_the_network_and_the_device() {
 }
 
 #[test]
+fn a_call_may_be_of_many_requests() {
+    // If each that is answered was looked for among all, this would take minutes.
+    let mut costs = costs();
+    (costs.client.request, costs.client.in_flight) = (100, 64);
+    let mut run = Run::new(&costs);
+    run.at(0, 0, 0, 0, write(0..30 * MB));
+    run.finish();
+    assert_eq!(run.files.done()[0].requests, 300_000);
+}
+
+#[test]
 fn what_is_behind_all_files_is_not_moved() {
     let wanted = [(0, 0, 0, write(u64::MAX - 1..u64::MAX)), (0, 1, 1, read(u64::MAX - 1..u64::MAX))];
     assert_eq!(in_ms(&locked(LOCKS), wanted.clone()), [0, 0]);

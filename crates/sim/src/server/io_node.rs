@@ -38,6 +38,8 @@ pub(super) struct NodeServer {
     message: u64,
     /// Place of each strip on the disks, by file and number.
     places: BTreeMap<(u32, u64), u64>,
+    /// Those that files had which have no bytes any more: the next are these.
+    free_places: BTreeSet<u64>,
     /// Parts that are being served.
     parts: Slab<Serving>,
     /// How many of them are of each file.
@@ -92,6 +94,7 @@ impl NodeServer {
             buffer: node.buffer,
             message,
             places: BTreeMap::new(),
+            free_places: BTreeSet::new(),
             parts: Slab::new(),
             under_way: BTreeMap::new(),
             emptied: BTreeSet::new(),
@@ -135,6 +138,11 @@ impl NodeServer {
     }
 
     fn forget(&mut self, now: Time, file: u32) -> Result<(), IoNodeError> {
+        while let Some((strip, place)) = self.places.range((file, 0)..=(file, u64::MAX)).next_back() {
+            let (strip, place) = (*strip, *place);
+            self.places.remove(&strip);
+            self.free_places.insert(place);
+        }
         let file = FileId(file.into());
         self.tell_memory(now, Event::Forget { file })?;
         self.tell_memory(now, Event::Size { file, bytes: 0 })
@@ -256,6 +264,16 @@ impl NodeServer {
 
     // --- The node ---
 
+    /// Where a strip is on the disks: from now on, if it is touched for the first time.
+    fn place(&mut self, file: u32, number: u64) -> u64 {
+        // All places up to the last are taken or free.
+        let next = self.free_places.first().copied();
+        let next = next.unwrap_or((self.places.len() + self.free_places.len()) as u64);
+        let place = *self.places.entry((file, number)).or_insert(next);
+        self.free_places.remove(&place);
+        place
+    }
+
     /// Requests for an extent, one for what lies together on the disks.
     fn request(
         &mut self,
@@ -268,8 +286,7 @@ impl NodeServer {
         let (mut at, end) = (offset, offset.saturating_add(length));
         while at < end {
             let (number, within) = (at / self.strip, at % self.strip);
-            let next_place = self.places.len() as u64;
-            let place = *self.places.entry((file, number)).or_insert(next_place);
+            let place = self.place(file, number);
             let on_disks = place * self.strip + within;
             let together = match (between, self.unit) {
                 (Between::NetworkAndMemory, _) => self.buffer,
@@ -318,5 +335,22 @@ impl Model for NodeServer {
         }
         self.done = done;
         finished.extend(self.finished.drain(..).map(Ok));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_files_that_are_emptied_are_given_again() {
+        let node = pio_machine::IoNode::of_baylor().unwrap();
+        let mut server = NodeServer::new(&node, false, 1 << 15, 200, None).unwrap();
+        let places = |server: &mut NodeServer, file| [3, 1, 2].map(|strip| server.place(file, strip));
+        assert_eq!((places(&mut server, 0), places(&mut server, 1)), ([0, 1, 2], [3, 4, 5]));
+        server.empty(Time::default(), 0).unwrap();
+        assert_eq!(server.place(2, 0), 0);
+        assert_eq!(places(&mut server, 1), [3, 4, 5], "as they were");
+        assert_eq!(places(&mut server, 0), [1, 2, 6]);
     }
 }

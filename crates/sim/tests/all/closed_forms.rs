@@ -204,6 +204,36 @@ fn servers_on_the_ranks_cores_take_turns_with_them() {
 }
 
 #[test]
+fn more_threads_than_can_be_simulated_are_refused() {
+    let machine = servers_on_cores(2).with("storage.io.count", "1048576").unwrap();
+    let programs = vec![vec![request(0, Direction::Write, 24, 2000)]; 5000];
+    let error = predict(&machine, &workload(programs), Options::default()).unwrap_err().to_string();
+    let expected =
+        "machine by-hand: storage.io.count = 1048576: each of these I/O servers shares cores with 5000 ranks";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn a_network_that_cannot_be_is_named_by_machine_and_key() {
+    let graph = "kind = \"graph\"\nswitching = \"flow\"\nflow = { routes = \"static\" }\nswitches = [{ name = \"a\", nodes = \"0-9\", links = [\"b\"] }]";
+    let machine = machine(&[("kind = \"flat\"", graph)]);
+    let program = vec![request(0, Direction::Write, 24, 2000)];
+    let error = predict(&machine, &workload(vec![program]), Options::default()).unwrap_err().to_string();
+    let expected = "machine by-hand: network.switches: graph: switch a has a link to b, which is no switch";
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn pages_that_other_nodes_keep_take_this_one_no_time_to_let_go_of() {
+    let local = ("open = \"5 us\"", "dropped-pages = \"1 MB/s\"\nopen = \"5 us\"");
+    let program = || {
+        let cut = What::Resize(HandleId(0), Call::Ftruncate, 0);
+        vec![vec![request(0, Direction::Write, 0, 4096), cut]]
+    };
+    assert_eq!(nanoseconds(&machine(&[local]), program()), nanoseconds(&machine(&[]), program()));
+}
+
+#[test]
 fn ranks_that_share_cores_with_servers_make_requests_longer() {
     let time = |cores: u32, request: &str| {
         let costs = mpi_io(false, "0 s", ["0 s"; 5]).replacen(

@@ -54,6 +54,17 @@ fn a_message_without_bytes_takes_its_hops() {
 }
 
 #[test]
+fn what_takes_longer_than_time_is_counted_does_not_leave_the_network_at_rest() {
+    let topology = Topology::flat(2).unwrap();
+    let mut network = network(&topology, FlowRoutes::Static);
+    network.send(ns(0), MessageId(0), 0, 1, u64::MAX);
+    assert!(network.next_time().is_some());
+    let arrivals: Vec<Time> = run(&mut network).iter().map(|delivery| delivery.last_byte).collect();
+    assert_eq!(arrivals, [Time::NEVER]);
+    assert_eq!(network.next_time(), None);
+}
+
+#[test]
 fn two_that_meet_at_a_receiver_have_half_each_until_one_is_done() {
     let mut network = network(&Topology::flat(3).unwrap(), FlowRoutes::Static);
     network.send(ns(0), MessageId(0), 0, 2, 1000);

@@ -1,6 +1,6 @@
 //! I/O nodes against closed forms, and the node of Baylor et al. 1995 against what their text says of it.
 
-use pio_machine::IoNode as Description;
+use pio_machine::{Bandwidth, IoNode as Description};
 use pio_plan::Direction::{self, Read, Write};
 use pio_sim::io_node::{Adapter, Between, IoDone, IoNode, IoNodeError, IoRequest, OpenLoad, Processing};
 use pio_sim::kernel::{Estimate, Model, Time};
@@ -139,6 +139,19 @@ fn a_solid_state_device_serves_as_many_as_it_has_channels() {
     let done = serve(&mut node, &requests);
     let times: Vec<u64> = done.iter().map(|done| done.done.0 / 1_000_000).collect();
     assert_eq!(times, [1080, 1080, 2160]);
+}
+
+#[test]
+fn what_a_solid_state_device_serves_at_a_time_shares_its_channel_to_the_bus() {
+    let device =
+        "solid-state = { read = \"80 us\", write = \"20 us\", bandwidth = \"100 MB/s\", channels = 4 }";
+    let mut machine = only_a_disk(device);
+    machine.channel = Bandwidth::from_bytes_per_second(200_000_000);
+    let mut node = IoNode::new(&machine, Adapter::OfTheNetwork);
+    let requests = [0, 1, 2, 3].map(|id| (0, IoRequest { offset: 0, ..request(id, Read, 100_000, false) }));
+    let times: Vec<u64> = serve(&mut node, &requests).iter().map(|done| done.done.0 / 1_000_000).collect();
+    // Two at a time are what it takes; four pass it in turn, each in half of what its data take on the device.
+    assert_eq!(times, [1080, 1080, 1500, 2000]);
 }
 
 /// Two channels of two dies, 64 MiB for 40.

@@ -155,6 +155,14 @@ fn a_sync_waits_for_what_nodes_have_to_write_and_for_nothing_else() {
 }
 
 #[test]
+fn a_process_has_room_for_a_block_however_little_of_the_memory_is_its() {
+    // 1 % of it is less than a block.
+    let little = CACHE.replace("process-limit-percent = 100", "process-limit-percent = 1");
+    let found = predict(&machine(&little), &[(Direction::Write, 0, 1024), (Direction::Read, 0, 1024)]);
+    assert_eq!(found.operation(Op::Read).count, 1);
+}
+
+#[test]
 fn larger_memory_is_never_slower() {
     // Three times over 96 KiB, in order.
     let scan: Vec<_> =
@@ -239,4 +247,21 @@ fn a_file_that_is_emptied_while_it_is_read_leaves_the_memory_then() {
         time_ns(&found, Op::Read)
     };
     assert!(read_ns(0) >= read_ns(1024) + DISK_NS, "it is fetched anew");
+}
+
+#[test]
+fn a_prediction_ends_with_its_ranks_and_not_with_a_rebuild() {
+    let disk = "disk = { count = 1, seek = \"1 ms\", bandwidth = \"10 MB/s\", queue = \"fcfs\" }";
+    let group = |raid: &str| {
+        format!(
+            "disk = {{ count = 4, seek = \"1 ms\", bandwidth = \"10 MB/s\", raid = {{ level = 5{raid} }} }}"
+        )
+    };
+    let found = |raid: &str| {
+        let text = MACHINE.replace("CACHE", "").replace(disk, &group(raid));
+        predict(&Machine::parse("by-hand.toml", &text).unwrap(), &[(Direction::Read, 0, 1024)])
+    };
+    // 30 years, which is longer than time is counted.
+    let rebuilt = found(", failed = [3], rebuild = { rate = \"1 kB/s\", bytes = \"1 TB\" }");
+    assert_eq!(rebuilt.makespan, found(", failed = [3]").makespan);
 }

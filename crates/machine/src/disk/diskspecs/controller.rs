@@ -16,6 +16,7 @@ const LEFT_OUT: &[(&str, f64)] = &[
     ("Allow sneaky intermediate read hits", 0.0),
     ("Allow write prebuffering", 0.0),
     ("Preseeking level", 0.0),
+    ("Maximum number of write segments", 1.0),
     ("Low (write) water mark", 0.0),
     ("Disconnect write if seek", 0.0),
     ("Write hit stop prefetch", 1.0),
@@ -114,7 +115,6 @@ fn buffer(fields: &Fields<'_>) -> Result<Buffer, MachineError> {
     Ok(Buffer {
         caches: level("Enable caching in buffer", 2)? > 0,
         segments,
-        write_segments: fields.count("Maximum number of write segments", 1..=segments)?,
         separate_write_segment: fields.flag("Use separate write segment")?,
         segment_blocks,
         read_ahead,

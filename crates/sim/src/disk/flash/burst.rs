@@ -6,7 +6,7 @@
 //!
 //! While nobody looks nothing happens: what dies have emptied meanwhile is reckoned when the next command comes.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use pio_machine::Duration;
@@ -22,7 +22,11 @@ pub(super) struct BurstRegion {
     /// Pages that it has room for.
     room: u64,
     /// Of each die, the pages that it holds there, in the order in which they came.
-    held: Vec<VecDeque<u32>>,
+    held: Vec<BTreeMap<u64, u32>>,
+    /// Each of them, and its place in that order.
+    pages: BTreeSet<(u32, u64)>,
+    /// Pages that have come.
+    came: u64,
     idle: Duration,
     /// What a die takes to empty it of a page.
     emptying: Duration,
@@ -32,7 +36,9 @@ impl BurstRegion {
     pub(super) fn new(flash: &Flash, burst: Burst) -> BurstRegion {
         BurstRegion {
             room: burst.size / flash.stripe_page(),
-            held: vec![VecDeque::new(); flash.all_dies() as usize],
+            held: vec![BTreeMap::new(); flash.all_dies() as usize],
+            pages: BTreeSet::new(),
+            came: 0,
             idle: burst.idle,
             emptying: flash.read.saturating_add(flash.program).max(Duration::from_picoseconds(1)),
         }
@@ -45,13 +51,15 @@ impl BurstRegion {
     }
 
     /// A page of the host is to be programmed: whether here.
-    fn take(&mut self, page: u32) -> bool {
+    pub(super) fn take(&mut self, page: u32) -> bool {
         if self.room == 0 {
             return false;
         }
         self.room -= 1;
         let dies = self.held.len();
-        self.held[page as usize % dies].push_back(page);
+        self.held[page as usize % dies].insert(self.came, page);
+        self.pages.insert((page, self.came));
+        self.came += 1;
         true
     }
 
@@ -62,8 +70,12 @@ impl BurstRegion {
         let begun = alone.picoseconds().div_ceil(each).min(self.held[die].len() as u64);
         let done = begun.min(alone.picoseconds() / each);
         self.room += done;
-        let pages = self.held[die].drain(..begun as usize);
-        let busy_with = pages.skip(done as usize).last();
+        let mut busy_with = None;
+        for number in 0..begun {
+            let Some((place, page)) = self.held[die].pop_first() else { break };
+            self.pages.remove(&(page, place));
+            busy_with = (number >= done).then_some(page);
+        }
         let left = Duration::from_picoseconds(begun * each - alone.picoseconds().min(begun * each));
         (Duration::from_picoseconds(done * each), busy_with.map(|page| (page, left)))
     }
@@ -75,10 +87,11 @@ impl BurstRegion {
 
     /// The pages of a line were moved, or overwritten, and are erased.
     pub(super) fn forget(&mut self, pages: Range<u32>) {
-        for held in &mut self.held {
-            let before = held.len();
-            held.retain(|page| !pages.contains(page));
-            self.room += (before - held.len()) as u64;
+        let dies = self.held.len();
+        while let Some(&(page, place)) = self.pages.range((pages.start, 0)..(pages.end, 0)).next() {
+            self.pages.remove(&(page, place));
+            self.held[page as usize % dies].remove(&place);
+            self.room += 1;
         }
     }
 }

@@ -1,9 +1,10 @@
 //! A flash device against closed forms, and garbage collection against what is published of it.
 
 use pio_machine::IoNode;
-use pio_machine::disk::{Disk, Flash};
+use pio_machine::disk::{Burst, Disk, Flash};
 use pio_plan::Direction::{self, Read, Write};
 
+use super::burst::BurstRegion;
 use super::collector::Step;
 use super::*;
 use crate::kernel::Events;
@@ -280,6 +281,20 @@ fn what_is_erased_leaves_the_region_for_bursts() {
     let lines = 4 * 20 - model.work().erased;
     // 64 pages a line; of the 20 lines that were filled before, the first to go had none there.
     assert_eq!(held, (lines + 20) * 64, "{lines} lines");
+}
+
+#[test]
+fn an_erase_does_not_look_at_all_that_the_region_holds() {
+    // If it did, this would take minutes.
+    let burst = "{ size = \"64 MiB\", program = \"100 us\", idle = \"1 s\" }";
+    let flash = flash(&[("burst", burst)]);
+    let mut region = BurstRegion::new(&flash, Burst { size: 1 << 40, ..flash.burst.unwrap() });
+    let room = region.room();
+    (0..1 << 20).for_each(|page| assert!(region.take(page)));
+    (1 << 20..1 << 21).for_each(|page| region.forget(page..page + 1));
+    assert_eq!(region.room(), room - (1 << 20));
+    (0..1 << 20).step_by(1 << 10).for_each(|page| region.forget(page..page + (1 << 10)));
+    assert_eq!(region.room(), room);
 }
 
 /// Lines that give little room for what they hold: the host may write again only when many units were moved.

@@ -142,8 +142,8 @@ impl FlowNetwork {
     fn finish(&mut self, now: Time, flow: u32) {
         let stream = &self.streams[flow as usize];
         let pair = stream.pair;
-        let (first_byte, last_byte) =
-            (stream.begin + stream.latency, (now + stream.latency).max(stream.not_before));
+        let arrival = if now == LAST { Time::NEVER } else { now + stream.latency };
+        let (first_byte, last_byte) = (stream.begin + stream.latency, arrival.max(stream.not_before));
         self.leave(pair, Delivery { message: stream.message, first_byte, last_byte });
         while let Some((message, bytes)) = self.streams[flow as usize].waiting.pop_front() {
             if bytes == 0 {
@@ -208,9 +208,12 @@ impl FlowNetwork {
 impl Stream {
     /// When the last byte of the message leaves, if the rate stays.
     fn finish(&self) -> Time {
-        self.since + Duration::from_picoseconds((self.left / self.rate).ceil() as u64)
+        (self.since + Duration::from_picoseconds((self.left / self.rate).ceil() as u64)).min(LAST)
     }
 }
+
+/// When what takes longer than time is counted has left: it never arrives, but the network is not at rest meanwhile.
+const LAST: Time = Time(Time::NEVER.0 - 1);
 
 impl Network for FlowNetwork {
     fn nodes(&self) -> u32 {
@@ -236,15 +239,18 @@ impl Model for FlowNetwork {
         if self.unsettled.is_some() {
             return self.unsettled;
         }
-        let next = self.finishes.first().min(self.arriving.next_time().unwrap_or(Time::NEVER));
-        (next < Time::NEVER).then_some(next)
+        let finish = self.finishes.first();
+        match self.arriving.next_time() {
+            Some(arrival) => Some(arrival.min(finish)),
+            None => (finish < Time::NEVER).then_some(finish),
+        }
     }
 
     fn advance(&mut self, until: Time, delivered: &mut Vec<Delivery>) {
         loop {
             self.settle();
             let Some(now) = self.next_time().filter(|now| *now <= until) else { return };
-            while self.finishes.first() == now {
+            while self.finishes.first() == now && now < Time::NEVER {
                 self.finish(now, self.finishes.first_flow());
                 self.finishes.refresh();
             }
