@@ -385,6 +385,29 @@ fn a_quotation_mark_that_is_not_closed_is_damage() {
     assert_eq!((events(&trace).len(), notes(&trace, "lost lines").len()), (2, 0));
 }
 
+/// The rest of a table of any size was read into memory.
+#[test]
+fn a_quotation_mark_that_is_not_closed_takes_in_no_more_than_a_mebibyte() {
+    /// Counts what is read of it.
+    struct Endless(u64);
+    impl std::io::Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            assert!(self.0 < 8 << 20, "it goes on and on");
+            self.0 += buffer.len() as u64;
+            buffer.fill(b'x');
+            Ok(buffer.len())
+        }
+    }
+    let begin = "start_s,call,file\n0.5,read,/a\n0.5,read,\"";
+    let log = std::io::BufReader::new(std::io::Read::chain(begin.as_bytes(), Endless(0)));
+    let mut bytes = Vec::new();
+    pio_import::write_trace_from(Tool::Csv, log, Path::new("log"), &mut bytes, Path::new("trace")).unwrap();
+    let trace = Trace::from_bytes(bytes, "trace").unwrap();
+    assert_eq!(events(&trace).len(), 1);
+    let told = "1 not understood: all from line 3 on (a row of more than 1048576 bytes: a quotation mark that is not closed)";
+    assert_eq!(notes(&trace, "lost lines"), [told]);
+}
+
 /// A name that is no UTF-8 was taken for none.
 #[test]
 fn tables_may_have_names_of_other_character_sets_and_a_mark_of_utf_8() {
