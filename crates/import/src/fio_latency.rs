@@ -27,7 +27,8 @@ pub(super) fn is_log(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
     // The last line may be cut.
     let mut lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n')).take(3).peekable();
-    lines.peek().is_some() && lines.all(|line| Entry::of(line.trim_end(), false).is_some() && line.contains(", "))
+    lines.peek().is_some()
+        && lines.all(|line| Entry::of(line.trim_end(), false).is_some() && line.contains(", "))
 }
 
 /// Whether the fifth column, if it is the last, has offsets: no priority is such a number. A job whose first offsets are all 0 is not

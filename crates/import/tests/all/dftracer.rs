@@ -128,7 +128,8 @@ fn modes_of_streams_say_how_files_are_opened() {
     for (mode, opened) in [("w+", Flags::TRUNCATE), ("a", Flags::APPEND), ("r+", Flags::NONE)] {
         let trace = trace_of(NEW.replace("\"a+\"", &format!("\"{mode}\"")).as_bytes());
         let events = trace.events().map(Result::unwrap);
-        let streams: Vec<_> = events.filter(|event| event.call == Call::Fopen).map(|event| event.flags).collect();
+        let streams: Vec<_> =
+            events.filter(|event| event.call == Call::Fopen).map(|event| event.flags).collect();
         assert_eq!(streams, [opened], "{mode}");
     }
 }

@@ -39,7 +39,14 @@ fn the_recorder_compiles_with_headers_of_2018() {
         path.extension().is_some_and(|extension| extension == "c") && !path.ends_with("pio_mpi.c")
     });
     let output = Command::new("cc")
-        .args(["-std=gnu11", "-fsyntax-only", "-D_GNU_SOURCE", "-D__NO_INLINE__", "-U_FORTIFY_SOURCE", "-Werror"])
+        .args([
+            "-std=gnu11",
+            "-fsyntax-only",
+            "-D_GNU_SOURCE",
+            "-D__NO_INLINE__",
+            "-U_FORTIFY_SOURCE",
+            "-Werror",
+        ])
         .arg("-I")
         .arg(folder.path())
         .args(["-I", env!("OUT_DIR")])

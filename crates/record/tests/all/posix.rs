@@ -268,8 +268,10 @@ fn calls_by_their_numbers_are_recorded_as_the_functions_are() {
         [("pwritev", 100, 30, 30), ("pwritev", 200, 30, 30), ("write", 0, 5, 5), ("write", 230, 6, 6)]
     );
     assert_eq!(extents(&data, Op::Read), [("preadv", 101, 30, 30), ("preadv", 102, 30, 30)]);
-    let others: Vec<_> =
-        counts(&data).into_iter().filter(|(name, _)| !name.contains("read") && !name.contains("write")).collect();
+    let others: Vec<_> = counts(&data)
+        .into_iter()
+        .filter(|(name, _)| !name.contains("read") && !name.contains("write"))
+        .collect();
     assert_eq!(
         others,
         [
@@ -285,7 +287,8 @@ fn calls_by_their_numbers_are_recorded_as_the_functions_are() {
             ("flock", 1),
         ]
     );
-    let sizes = |suffix| job.on(suffix).iter().filter(|e| e.op() == Op::Write).map(|e| e.size).collect::<Vec<_>>();
+    let sizes =
+        |suffix| job.on(suffix).iter().filter(|e| e.op() == Op::Write).map(|e| e.size).collect::<Vec<_>>();
     assert_eq!((sizes("/first"), sizes("/second")), (vec![1, 2], vec![4, 8, 16]));
     let names: Vec<_> = job.events.iter().filter(|event| event.handle.is_none()).collect();
     assert_eq!(
