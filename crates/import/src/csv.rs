@@ -16,8 +16,9 @@
 //! Other columns are left alone.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashMap;
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 
 use crate::builder::Builder;
@@ -32,6 +33,9 @@ use pio_trace::{FileId, HandleId, ProcessId};
 
 /// Later than this nothing can have happened.
 const LATEST_S: f64 = 1e10;
+
+/// A row is no longer than this: what a quotation mark that is not closed takes in may be all that follows.
+const MOST_ROW_BYTES: usize = 1 << 20;
 
 /// What spreadsheets put before the text (the mark of UTF-8). The reader of tables passes over it.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -56,6 +60,8 @@ pub(super) fn write_trace(
     out: impl Write,
     name: &Path,
 ) -> Result<u64, ImportError> {
+    let left = Cell::new(MOST_ROW_BYTES);
+    let log = Rows { log, left: &left };
     let mut table = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::Headers).from_reader(log);
     let names = table.byte_headers().map_err(|error| unreadable(path, error))?;
     if let Some(missing) =
@@ -69,6 +75,12 @@ pub(super) fn write_trace(
     let mut row = csv::ByteRecord::new();
     while table.read_byte_record(&mut row).map_err(|error| unreadable(path, error))? {
         let line = row.position().map_or(0, |position| position.line());
+        if left.replace(MOST_ROW_BYTES) == 0 {
+            reading.builder.skip(|| {
+                format!("all from line {line} on (a row of more than {MOST_ROW_BYTES} bytes: a quotation mark that is not closed)")
+            });
+            break;
+        }
         if columns.took_in_more(&row, width) {
             let last = line + more_lines(&row);
             let lines = if last > line { format!("lines {line} to {last}") } else { format!("line {line}") };
@@ -85,6 +97,22 @@ pub(super) fn write_trace(
     }
     reading.builder.begin_with_first_call();
     reading.builder.write(out, name)
+}
+
+/// A table that ends where a row is too long.
+struct Rows<'a, R> {
+    log: R,
+    /// Bytes that the row may still have, and what is read ahead of it; 0 once it had more.
+    left: &'a Cell<usize>,
+}
+
+impl<R: Read> Read for Rows<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = buffer.len().min(self.left.get());
+        let read = self.log.read(&mut buffer[..most])?;
+        self.left.set(self.left.get() - read);
+        Ok(read)
+    }
 }
 
 /// How many lines a row has but for its first.

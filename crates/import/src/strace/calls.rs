@@ -223,7 +223,7 @@ impl Reading {
         }
         if self.nameless > 0 {
             let value = format!(
-                "{} on descriptors 0 to 2 that were open before: strace -y names them",
+                "{} on descriptors 0 to 2 that were open before, or copies of them: strace -y names them",
                 self.nameless
             );
             self.builder.note("lost calls", value);
@@ -441,6 +441,12 @@ impl Reading {
                 self.dup(made, call.argument(1) == "F_DUPFD_CLOEXEC")
             }
             "fcntl" | "fcntl64" if is_lock(call.argument(1)) => self.lock(made),
+            "fcntl" | "fcntl64" if matches!(call.argument(1), "F_SETFL" | "F_SETFD") => {
+                if call.result == Some(0) {
+                    self.set_flags(made);
+                }
+                None
+            }
             "flock" => self.on_handle(made, Call::Flock, 0, 0),
             "read" => self.moved(made, Call::Read, 0, Place::Position, size(2)),
             "write" => self.moved(made, Call::Write, 0, Place::Position, size(2)),
@@ -459,18 +465,18 @@ impl Reading {
             "lseek" | "_llseek" => self.seek(made),
             "fsync" | "syncfs" => self.on_handle(made, Call::Fsync, 0, 0),
             "fdatasync" => self.on_handle(made, Call::Fdatasync, 0, 0),
-            "sync_file_range" => self.on_range(made, Call::SyncFileRange, at(1), size(2)),
-            "fadvise64" | "fadvise64_64" => self.on_range(made, Call::Fadvise, at(1), size(2)),
+            "sync_file_range" => self.on_range(made, Call::SyncFileRange, 0, at(1), size(2)),
+            "fadvise64" | "fadvise64_64" => self.on_range(made, Call::Fadvise, 0, at(1), size(2)),
             // Of which file, strace does not show.
             "sync" => Some((Call::Sync, Done::default())),
             "msync" => Some((Call::Msync, Done { size: sized(size(1)), ..Done::default() })),
             "ftruncate" | "ftruncate64" => self.on_handle(made, Call::Ftruncate, 0, sized(size(1))),
-            "fallocate" => self.on_handle(made, Call::Fallocate, 0, sized(size(3))),
+            "fallocate" => self.on_range(made, Call::Fallocate, 0, at(2), size(3)),
             "fstat" | "fstat64" => self.on_handle(made, Call::Stat, 0, 0),
             "newfstatat" | "statx" | "fstatat64" if call.argument(1) == "\"\"" => {
                 self.on_handle(made, Call::Stat, 0, 0)
             }
-            "mmap" | "mmap2" => self.on_handle(made, Call::Mmap, 4, sized(size(1))),
+            "mmap" | "mmap2" => self.on_range(made, Call::Mmap, 4, at(5), size(1)),
             "truncate" | "truncate64" => self.on_path(made, Call::Truncate, 0, None, sized(size(1))),
             "unlink" => self.on_path(made, Call::Unlink, 0, None, 0),
             "unlinkat" if call.argument(2).contains("AT_REMOVEDIR") => {
@@ -542,7 +548,7 @@ impl Reading {
         let is_counted = if NOT_IN_TRACES_ON_DESCRIPTORS.contains(&call.name) {
             let known = line::descriptor(call.argument(0))
                 .and_then(|fd| self.descriptors(made)?.get(fd))
-                .map(|what| *what != Descriptor::Other);
+                .map(|what| matches!(what, Descriptor::File { .. } | Descriptor::Folder(_)));
             let path = line::path_behind(call.argument(0));
             known.unwrap_or_else(|| path.is_some_and(|path| path.starts_with('/') && !is_foreign(&path)))
         } else if NOT_IN_TRACES_ON_NAMES.contains(&call.name) {
@@ -614,6 +620,10 @@ impl Reading {
         let fd = line::descriptor(descriptor)?;
         match self.descriptors(made)?.get(fd) {
             Some(Descriptor::File { open, .. }) => return Some(*open),
+            Some(Descriptor::Nameless) => {
+                self.nameless += 1;
+                return None;
+            }
             Some(_) => return None,
             None if fd < 0 => return None,
             None => {}
@@ -650,6 +660,14 @@ impl Reading {
     fn dup(&mut self, made: &Made, closes_on_exec: bool) -> Option<(Call, Done)> {
         let old = line::descriptor(made.call.argument(0))?;
         let new = descriptor_of(made.call.result)?;
+        let is_nameless = match self.descriptors(made)?.get(old) {
+            Some(known) => *known == Descriptor::Nameless,
+            None => (0..=2).contains(&old) && line::path_behind(made.call.argument(0)).is_none(),
+        };
+        if is_nameless {
+            self.descriptors(made)?.set(new, Descriptor::Nameless);
+            return None;
+        }
         let Some(open) = self.open_file(made, 0) else {
             let what = self.descriptors(made)?.get(old).cloned();
             match what {
@@ -660,6 +678,30 @@ impl Reading {
         };
         self.descriptors(made)?.set(new, Descriptor::File { open, closes_on_exec });
         Some((Call::Dup, Done { handle: self.handle(open, made.process), ..Done::default() }))
+    }
+
+    /// `fcntl(3, F_SETFL, O_WRONLY|O_APPEND)`, `fcntl(3, F_SETFD, FD_CLOEXEC)`
+    fn set_flags(&mut self, made: &Made) {
+        let fd = line::descriptor(made.call.argument(0));
+        let known = self.descriptors(made).and_then(|known| known.get(fd?));
+        // It is no call of a trace: what has no name is not lost by it.
+        if !matches!(known, Some(Descriptor::File { .. }))
+            && line::path_behind(made.call.argument(0)).is_none()
+        {
+            return;
+        }
+        let Some(opened) = self.open_file(made, 0) else { return };
+        let flags = made.call.argument(2);
+        if made.call.argument(1) == "F_SETFL" {
+            if let Some(file) = self.open_files.get_mut(opened) {
+                file.appends = flags.split('|').any(|flag| flag == "O_APPEND");
+            }
+        } else if let Some(fd) = fd
+            && let Some(descriptors) = self.descriptors(made)
+        {
+            descriptors
+                .set(fd, Descriptor::File { open: opened, closes_on_exec: flags.contains("FD_CLOEXEC") });
+        }
     }
 
     /// Data moved. Without an offset of its own, the call uses and moves the position of the open file.
@@ -715,8 +757,15 @@ impl Reading {
     }
 
     /// On a range of an open file.
-    fn on_range(&mut self, made: &Made, call: Call, place: Place, size: Option<u64>) -> Option<(Call, Done)> {
-        let (call, done) = self.on_handle(made, call, 0, size.unwrap_or(0))?;
+    fn on_range(
+        &mut self,
+        made: &Made,
+        call: Call,
+        argument: usize,
+        place: Place,
+        size: Option<u64>,
+    ) -> Option<(Call, Done)> {
+        let (call, done) = self.on_handle(made, call, argument, size.unwrap_or(0))?;
         let offset = if let Place::At(offset) = place { Some(offset) } else { None };
         Some((call, Done { offset, ..done }))
     }

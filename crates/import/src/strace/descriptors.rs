@@ -27,6 +27,8 @@ pub(super) enum Descriptor {
     },
     /// A folder: calls name files in it.
     Folder(String),
+    /// A copy of one that was open before, of which only the number is known.
+    Nameless,
     /// A pipe, a socket, a device, …
     Other,
 }

@@ -386,6 +386,29 @@ fn a_quotation_mark_that_is_not_closed_is_damage() {
     assert_eq!((events(&trace).len(), notes(&trace, "lost lines").len()), (2, 0));
 }
 
+/// The rest of a table of any size was read into memory.
+#[test]
+fn a_quotation_mark_that_is_not_closed_takes_in_no_more_than_a_mebibyte() {
+    /// Counts what is read of it.
+    struct Endless(u64);
+    impl std::io::Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            assert!(self.0 < 8 << 20, "it goes on and on");
+            self.0 += buffer.len() as u64;
+            buffer.fill(b'x');
+            Ok(buffer.len())
+        }
+    }
+    let begin = "start_s,call,file\n0.5,read,/a\n0.5,read,\"";
+    let log = std::io::BufReader::new(std::io::Read::chain(begin.as_bytes(), Endless(0)));
+    let mut bytes = Vec::new();
+    pio_import::write_trace_from(Tool::Csv, log, Path::new("log"), &mut bytes, Path::new("trace")).unwrap();
+    let trace = Trace::from_bytes(bytes, "trace").unwrap();
+    assert_eq!(events(&trace).len(), 1);
+    let told = "1 not understood: all from line 3 on (a row of more than 1048576 bytes: a quotation mark that is not closed)";
+    assert_eq!(notes(&trace, "lost lines"), [told]);
+}
+
 /// A name that is no UTF-8 was taken for none.
 #[test]
 fn tables_may_have_names_of_other_character_sets_and_a_mark_of_utf_8() {
@@ -687,6 +710,54 @@ fn a_process_of_strace_ends_no_earlier_than_its_last_call() {
     let log = "10 1700000000.0 unlink(\"/a\") = 0 <100.0>\n10 1700000001.0 +++ exited with 0 +++\n";
     let trace = trace_of(Tool::Strace, log.as_bytes());
     assert_eq!(trace.tables().processes[0].end_ns, Some(100_000_000_000));
+}
+
+/// Ranges had no offset, what is set by fcntl was passed over, and copies of standard output were lost calls and then files.
+#[test]
+fn ranges_flags_and_copies_of_descriptors_are_read_from_strace() {
+    let log = r#"10 1700000000.000000 execve("/bin/sh", ["sh"], 0x7ff /* 3 vars */) = 0 <0.000500>
+10 1700000000.001000 openat(AT_FDCWD, "/d/a", O_RDWR) = 3 <0.000010>
+10 1700000000.002000 fallocate(3, 0, 4096, 8192) = 0 <0.000010>
+10 1700000000.003000 mmap(NULL, 8192, PROT_READ, MAP_SHARED, 3, 0x1000) = 0x7f0000000000 <0.000010>
+10 1700000000.004000 write(3, "x", 1) = 1 <0.000010>
+10 1700000000.005000 fcntl(3, F_SETFL, O_RDWR|O_APPEND) = 0 <0.000010>
+10 1700000000.006000 write(3, "x", 2) = 2 <0.000010>
+10 1700000000.007000 fcntl(1, F_DUPFD, 10) = 10 <0.000010>
+10 1700000000.008000 dup2(3, 1) = 1 <0.000010>
+10 1700000000.009000 dup2(10, 1) = 1 <0.000010>
+10 1700000000.010000 fcntl(3, F_SETFD, FD_CLOEXEC) = 0 <0.000010>
+10 1700000000.011000 execve("/bin/b", ["b"], 0x7ff /* 3 vars */) = 0 <0.000500>
+10 1700000000.012000 write(1, "x", 3) = 3 <0.000010>
+10 1700000000.013000 openat(AT_FDCWD, "/d/b", O_RDWR) = 3 <0.000010>
+10 1700000000.014000 fcntl(3, F_SETFD, 0) = 0 <0.000010>
+10 1700000000.015000 fcntl(2, F_SETFL, O_RDWR|O_APPEND) = 0 <0.000010>
+"#;
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    let (a, b) = ("/d/a", "/d/b");
+    assert_eq!(
+        rows(&trace),
+        [
+            (Call::Open, a, None, 0, 0),
+            (Call::Fallocate, a, Some(4096), 8192, 0),
+            (Call::Mmap, a, Some(4096), 8192, 0),
+            (Call::Write, a, Some(0), 1, 1),
+            (Call::Write, a, None, 2, 2),
+            (Call::Dup, a, None, 0, 0),
+            (Call::Open, b, None, 0, 0),
+        ]
+    );
+    let flags: Vec<_> = events(&trace).iter().map(|event| event.flags).collect();
+    assert_eq!((flags[3], flags[4]), (Flags::NONE, Flags::APPEND));
+    let lost = notes(&trace, "lost calls");
+    assert_eq!(
+        lost,
+        ["1 on descriptors 0 to 2 that were open before, or copies of them: strace -y names them"]
+    );
+    assert_eq!(notes(&trace, "passed over"), [""; 0]);
+    // What closes when another program begins is another file there.
+    let log = log.replace("openat(AT_FDCWD, \"/d/b\", O_RDWR) = 3", "read(3, \"\", 1) = 0");
+    let trace = trace_of(Tool::Strace, log.as_bytes());
+    assert_eq!(rows(&trace).last().unwrap().1, "descriptor 3 of process 10");
 }
 
 /// They were writes of no bytes that took no time, and returned.
