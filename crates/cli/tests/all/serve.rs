@@ -269,6 +269,7 @@ fn files_take_no_more_room_than_they_may() {
     store.remove("f").unwrap();
     other.preallocate(7 << 19).unwrap();
     other.preallocate(5 << 20).unwrap_err();
+    assert_eq!(other.size().unwrap(), 7 << 19);
     // Room that was made sure of is the file's.
     other.write_at(0, &[5; 7 << 19]).unwrap();
     assert!(taken(place.path()) <= LIMIT);

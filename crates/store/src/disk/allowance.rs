@@ -44,6 +44,8 @@ pub(super) struct Reserved<'a> {
     allowance: Option<&'a Allowance>,
     paths: &'a Paths,
     bytes: u64,
+    /// Up to where room is the part's, even if it ends before.
+    own_bytes: u64,
 }
 
 impl Allowance {
@@ -82,11 +84,11 @@ impl Allowance {
     }
 
     /// Gives back what was reserved for a part, and counts what its files take.
-    fn settle(&self, paths: &Paths, reserved_bytes: u64) {
+    fn settle(&self, paths: &Paths, reserved_bytes: u64, own_bytes: u64) {
         let mut taken = self.taken();
         taken.bytes -= reserved_bytes;
         // With the table held: what is looked up last is noted last.
-        match paths.taken_bytes() {
+        match paths.taken_bytes(own_bytes) {
             0 => taken.forget(&paths.data),
             bytes => taken.note(&paths.data, bytes),
         }
@@ -106,7 +108,7 @@ impl Taken {
         for entry in entries {
             if let Some(file) = Paths::file(&entry?.file_name()) {
                 let paths = Paths::new(parts, file);
-                self.note(&paths.data, paths.taken_bytes());
+                self.note(&paths.data, paths.taken_bytes(0));
             }
         }
         Ok(())
@@ -132,7 +134,7 @@ impl<'a> Reserved<'a> {
         paths: &'a Paths,
         bytes: impl FnOnce() -> io::Result<u64>,
     ) -> Result<Reserved<'a>, Trouble> {
-        let mut reserved = Reserved { allowance: None, paths, bytes: 0 };
+        let mut reserved = Reserved { allowance: None, paths, bytes: 0, own_bytes: 0 };
         if let Some(limited) = allowance {
             reserved.bytes = bytes()?;
             limited.reserve(reserved.bytes)?;
@@ -140,21 +142,27 @@ impl<'a> Reserved<'a> {
         }
         Ok(reserved)
     }
+
+    /// The part has made sure of room for so many bytes: it counts, though there is nothing yet.
+    pub(super) fn owning(mut self, bytes: u64) -> Reserved<'a> {
+        self.own_bytes = bytes;
+        self
+    }
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
         if let Some(allowance) = self.allowance {
-            allowance.settle(self.paths, self.bytes);
+            allowance.settle(self.paths, self.bytes, self.own_bytes);
         }
     }
 }
 
 /// Bytes that a file takes on its disk, as far as they are its own: some file systems take more behind the end of a file
-/// for a while, in case it grows.
-pub(super) fn taken_by(metadata: &Metadata) -> u64 {
+/// for a while, in case it grows. What is before `own_bytes` is its own even so.
+pub(super) fn taken_by(metadata: &Metadata, own_bytes: u64) -> u64 {
     let blocks = metadata.blocks().saturating_mul(512);
-    blocks.min(metadata.len().checked_next_multiple_of(GRAIN_BYTES).unwrap_or(u64::MAX))
+    blocks.min(metadata.len().max(own_bytes).checked_next_multiple_of(GRAIN_BYTES).unwrap_or(u64::MAX))
 }
 
 /// Bytes that writing to `bytes` of a file takes beyond what the file takes now.
@@ -196,7 +204,7 @@ mod tests {
         assert_eq!(holes(&file, &(0..1)).unwrap(), GRAIN_BYTES);
         assert_eq!(holes(&file, &(5000..8193)).unwrap(), 2 * GRAIN_BYTES);
         file.write_all_at(&[1; 100], 10 * GRAIN_BYTES).unwrap();
-        if taken_by(&file.metadata().unwrap()) != GRAIN_BYTES {
+        if taken_by(&file.metadata().unwrap(), 0) != GRAIN_BYTES {
             eprintln!("skipped: no holes in files on this file system");
             return;
         }

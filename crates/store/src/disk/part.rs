@@ -102,10 +102,11 @@ impl Paths {
         self.data.exists() || self.sums.exists()
     }
 
-    /// Bytes that the part takes on its disk.
-    pub(super) fn taken_bytes(&self) -> u64 {
-        let files = [&self.data, &self.sums];
-        files.into_iter().filter_map(|path| fs::metadata(path).ok()).map(|found| taken_by(&found)).sum()
+    /// Bytes that the part takes on its disk, where it has made sure of room for `own_bytes` of data.
+    pub(super) fn taken_bytes(&self, own_bytes: u64) -> u64 {
+        let files = [(&self.data, own_bytes), (&self.sums, 0)];
+        let taken = |(path, own_bytes)| fs::metadata(path).map_or(0, |found| taken_by(&found, own_bytes));
+        files.into_iter().map(taken).sum()
     }
 
     /// Where the part's bytes belong, as it says itself; `None` if there is none, or it does not say.
@@ -362,11 +363,12 @@ impl Part {
 
     /// Reserves the room that writing to these bytes takes, if the server's room is limited.
     fn reserve(&self, state: &State, bytes: &Range<u64>) -> Result<Reserved<'_>, Trouble> {
-        Reserved::new(self.allowance.as_deref(), &self.paths, || {
+        let reserved = Reserved::new(self.allowance.as_deref(), &self.paths, || {
             let blocks = blocks_of(bytes);
             let beyond = bytes.start.max(state.preallocated).min(bytes.end)..bytes.end;
             Ok(holes(&self.data, &beyond)? + holes(&self.sums, &sums::entries(&blocks))?)
-        })
+        });
+        Ok(reserved?.owning(state.preallocated))
     }
 
     /// Marks the blocks of these bytes as being written. Those that keep some of their old bytes must be sound: a damage
@@ -482,8 +484,9 @@ impl Part {
     pub(super) fn set_len(&self, bytes: u64) -> Result<(), Trouble> {
         let mut state = self.write_state();
         // Nothing is reserved, but what is given back is counted.
-        let _room = Reserved::new(self.allowance.as_deref(), &self.paths, || Ok(0))?;
+        let room = Reserved::new(self.allowance.as_deref(), &self.paths, || Ok(0))?;
         state.preallocated = state.preallocated.min(bytes);
+        let _room = room.owning(state.preallocated);
         let len = self.len()?;
         if bytes < len {
             // The block that keeps some of its bytes is another one then.
@@ -526,13 +529,14 @@ impl Part {
         if state.new {
             self.open_header(&mut state)?;
         }
-        let _room = self.reserve(&state, &(0..bytes))?;
+        let room = self.reserve(&state, &(0..bytes))?;
         match rustix::fs::fallocate(&self.data, FallocateFlags::KEEP_SIZE, 0, bytes) {
             // Not every file system can.
             Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
             Err(errno) => Err(Trouble(Failure::Os(errno.raw_os_error()))),
             Ok(()) => {
                 state.preallocated = state.preallocated.max(bytes);
+                drop(room.owning(state.preallocated));
                 Ok(())
             }
         }
@@ -821,7 +825,7 @@ mod tests {
                 assert_eq!(part.check().ok().unwrap(), (LEN / BLOCK_BYTES, Vec::new()));
             }
         }
-        assert!(paths.taken_bytes() < 1 << 20);
+        assert!(paths.taken_bytes(0) < 1 << 20);
         // What somebody else puts into a hole, or makes one, is a damage as before.
         let part = open(2);
         assert!(part.is_clean());
