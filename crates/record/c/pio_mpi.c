@@ -358,16 +358,24 @@ static uint64_t operation_of(int count, const MPI_Request waited_for[]) {
     return operation;
 }
 
-/* Requests of one call, as they were before: those that it found complete are null after it. */
-#define MOST_REMEMBERED 4096
+/* Requests of one call, as they were before: those that it found complete are null after it. A list of many is not on the stack. */
+#define FEW_REQUESTS 1024
 #define REMEMBER_REQUESTS(count, waited_for)                                                                           \
-    int known_count = LOAD(&requests_known) == 0 || (count) < 0 || (count) > MOST_REMEMBERED ? 0 : (count);            \
-    MPI_Request were[known_count + 1];                                                                                 \
+    int known_count = LOAD(&requests_known) == 0 || (count) < 0 ? 0 : (count);                                         \
+    MPI_Request few[known_count <= FEW_REQUESTS ? known_count + 1 : 1];                                                \
+    MPI_Request *were = known_count <= FEW_REQUESTS ? few : malloc((size_t)known_count * sizeof were[0]);              \
     uint64_t operation = 0;                                                                                            \
+    if (were == NULL)                                                                                                  \
+        known_count = 0;                                                                                               \
     if (known_count > 0) {                                                                                             \
         memcpy(were, waited_for, (size_t)known_count * sizeof were[0]);                                                \
         operation = operation_of(known_count, were);                                                                   \
     }
+
+#define FORGET_COMPLETED(waited_for)                                                                                   \
+    forget_completed(known_count, were, waited_for);                                                                   \
+    if (were != few)                                                                                                   \
+        free(were);
 
 static void forget_completed(int count, const MPI_Request were[], const MPI_Request are[]) {
     for (int i = 0; i < count; i++)
@@ -720,7 +728,7 @@ static inline bool messages_matter(void) {
     uint64_t before = message_begin(&span, operation);                                                                 \
     int error = next_call;                                                                                             \
     message_end(&span, before, call, -1, 0, outcome_of(error, 0));                                                     \
-    forget_completed(known_count, were, waited_for);                                                                   \
+    FORGET_COMPLETED(waited_for)                                                                                       \
     return error;
 
 /* One that asks for them, or waits for some of them: not recorded, but MPI may do their I/O in it. */
@@ -731,7 +739,7 @@ static inline bool messages_matter(void) {
     uint64_t before = inside_mpi(operation);                                                                           \
     int error = next_call;                                                                                             \
     operation_switch(before);                                                                                          \
-    forget_completed(known_count, were, waited_for);                                                                   \
+    FORGET_COMPLETED(waited_for)                                                                                       \
     return error;
 
 /* With how many ranks a rank exchanges data: of an intercommunicator, with those of the other group. */

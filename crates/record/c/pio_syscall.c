@@ -30,12 +30,10 @@ static long error_of(int error) {
     return -1;
 }
 
-EXPORT long syscall(long number, ...) {
-    va_list arguments;
-    va_start(arguments, number);
-    long a = va_arg(arguments, long), b = va_arg(arguments, long), c = va_arg(arguments, long),
-         d = va_arg(arguments, long), e = va_arg(arguments, long), f = va_arg(arguments, long);
-    va_end(arguments);
+/* A program or a library may have such a function of its own, which makes the call by its number: it is what is meant then. */
+static __thread bool is_within __attribute__((tls_model("initial-exec")));
+
+static long by_function(long number, long a, long b, long c, long d, long e, long f) {
     switch (number) {
     case SYS_read:
         return read((int)a, (void *)b, (size_t)c);
@@ -102,8 +100,6 @@ EXPORT long syscall(long number, ...) {
         return error_of(posix_fadvise64((int)a, b, c, (int)d));
     case SYS_flock:
         return flock((int)a, (int)b);
-    case SYS_mmap:
-        return (long)mmap64((void *)a, (size_t)b, (int)c, (int)d, (int)e, f);
     case SYS_msync:
         return msync((void *)a, (size_t)b, (int)c);
     case SYS_copy_file_range:
@@ -193,7 +189,22 @@ EXPORT long syscall(long number, ...) {
         return pio_ring_enter((int)a, b, c, d, e, f);
     case SYS_io_uring_register:
         return pio_ring_register((int)a, b, (const void *)c, d);
-    default:
+    default: /* also mmap: libraries that stand for it make the call so */
+        is_within = false;
         return KERNEL(number, a, b, c, d, e, f);
     }
+}
+
+EXPORT long syscall(long number, ...) {
+    va_list arguments;
+    va_start(arguments, number);
+    long a = va_arg(arguments, long), b = va_arg(arguments, long), c = va_arg(arguments, long),
+         d = va_arg(arguments, long), e = va_arg(arguments, long), f = va_arg(arguments, long);
+    va_end(arguments);
+    if (UNLIKELY(is_within))
+        return KERNEL(number, a, b, c, d, e, f);
+    is_within = true;
+    long result = by_function(number, a, b, c, d, e, f);
+    is_within = false;
+    return result;
 }

@@ -251,7 +251,16 @@ fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
     assert_eq!(job.events.iter().filter(|e| e.transferred() == 88).count(), 1);
 }
 
-/// Linux appends by pwrite, too, and a stream that was opened to append writes at the end wherever it stands.
+/// They and the recorder called each other without end.
+#[test]
+fn functions_of_a_program_s_own_may_make_their_calls_by_number() {
+    let folder = folder();
+    let program = compile("cc", "own_names", folder.path(), &["-rdynamic"]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+}
+
 /// What was read from the one file counted for the other, where a descriptor was changed so.
 #[cfg(target_arch = "x86_64")] // others lack some of the numbers
 #[test]
@@ -310,6 +319,7 @@ fn calls_by_their_numbers_are_recorded_as_the_functions_are() {
     );
 }
 
+/// Linux appends by pwrite, too, and a stream that was opened to append writes at the end wherever it stands.
 #[test]
 fn what_is_appended_is_at_the_end() {
     let folder = folder();

@@ -35,7 +35,7 @@ int main(int count, char **words) {
     MUST(syscall(SYS_fadvise64, fd, 7, 8, POSIX_FADV_RANDOM) == 0 && syscall(SYS_fadvise64, fd, 0, 0, 99) == -1);
     MUST(errno == EINVAL && syscall(SYS_sync_file_range, fd, 9, 10, SYNC_FILE_RANGE_WRITE) == 0);
     MUST(syscall(SYS_flock, fd, LOCK_EX) == 0 && syscall(SYS_fchmod, fd, 0644) == 0 && syscall(SYS_fstat, fd, &status) == 0);
-    void *map = (void *)syscall(SYS_mmap, NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+    void *map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
     MUST(map != MAP_FAILED && syscall(SYS_msync, map, 4096, MS_ASYNC) == 0 && syscall(SYS_close, fd) == 0);
 
     /* What a descriptor stands for changes: the second file is behind both numbers of the first. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define BLOCK (1 << 20)
+#define MANY 5000
 
 #define MUST(call)                                                                                                     \
     if ((call) != MPI_SUCCESS)                                                                                         \
@@ -15,6 +16,7 @@ int main(int argc, char **argv) {
     int rank, ranks, flag = 0, index, done, indices[2];
     MPI_File file;
     MPI_Request request, two[2];
+    static MPI_Request many[MANY];
     char *data = calloc(2, BLOCK);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -32,8 +34,10 @@ int main(int argc, char **argv) {
     for (flag = 0; !flag;)
         MUST(MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
     /* 3. others that take a list: of one, for which it is clear what they go on with */
-    WRITE(2, &request);
-    MUST(MPI_Waitall(1, &request, MPI_STATUSES_IGNORE));
+    WRITE(2, &many[0]);
+    for (int i = 1; i < MANY; i++)
+        many[i] = MPI_REQUEST_NULL;
+    MUST(MPI_Waitall(MANY, many, MPI_STATUSES_IGNORE));
     WRITE(3, &request);
     MUST(MPI_Waitany(1, &request, &index, MPI_STATUS_IGNORE));
     WRITE(4, &request);

@@ -524,7 +524,7 @@ mod tests {
         let (mut table, mut words) = (LockTable::default(), Vec::new());
         (0..count).for_each(|client| table.ask(write(client, 0..10), &costs, &mut words));
         for client in 0..count {
-            let turn: Vec<Word> = words.drain(..).collect();
+            let turn = std::mem::take(&mut words);
             assert!(matches!(&turn[0], Word::Granted(wish, _) if wish.client == client), "{turn:?}");
             if let Some(Word::CalledBack { client, lock, .. }) = turn.get(1) {
                 table.give_back(*client, lock, &costs, &mut words);
