@@ -1,6 +1,7 @@
 /* pio_scratch.h. Nothing here calls a function that the hooks replace: the kernel is asked directly. */
 #include "pio_scratch.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -30,6 +31,19 @@ static struct timespec began; /* what is not younger is not the job's own */
 
 /* Where programs leave what is not meant to last: one after the other, the last is empty. */
 static const char *places = "";
+
+/* The C library's syscall(): a recorder's stands before it, and would call the functions that are replaced here. */
+static long (*syscall_of_c_library)(long, ...);
+
+__attribute__((constructor(101))) static void find_syscall(void) {
+    void *c_library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    syscall_of_c_library = c_library == NULL ? NULL : (long (*)(long, ...))dlsym(c_library, "syscall");
+    if (syscall_of_c_library == NULL)
+        syscall_of_c_library = syscall;
+}
+
+/* Libraries that begin before this one make calls, too. */
+#define ask_kernel(...) ((syscall_of_c_library == NULL ? find_syscall() : (void)0), syscall_of_c_library(__VA_ARGS__))
 
 static bool is_below(const char *path, const char *folder, size_t length) {
     return strncmp(path, folder, length) == 0 && (path[length] == 0 || path[length] == '/');
@@ -138,7 +152,7 @@ static bool may_lead_to_scratch(const char *name) {
 
 /* What a link holds, 0 if it is none. */
 static size_t read_link(const char *path, char *target) {
-    long length = syscall(SYS_readlinkat, AT_FDCWD, path, target, PATH_MAX - 1);
+    long length = ask_kernel(SYS_readlinkat, AT_FDCWD, path, target, PATH_MAX - 1);
     if (length <= 0)
         return 0;
     target[length] = 0;
@@ -147,7 +161,7 @@ static size_t read_link(const char *path, char *target) {
 
 /* The folder `path` as it really is: links on the way may lead anywhere. If there is none, errno is set. */
 static bool real_folder(char *path) {
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    int fd = (int)ask_kernel(SYS_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0)
         return false;
     char link[40];
@@ -210,7 +224,7 @@ static bool absolute(int folder, const char *name, char *path) {
     if (name[0] != '/') {
         char link[40];
         snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
-        long got = folder == AT_FDCWD ? syscall(SYS_getcwd, path, PATH_MAX) - 1 : (long)read_link(link, path);
+        long got = folder == AT_FDCWD ? ask_kernel(SYS_getcwd, path, PATH_MAX) - 1 : (long)read_link(link, path);
         if (got <= 0 || path[0] != '/') {
             if (folder != AT_FDCWD)
                 errno = got <= 0 ? EBADF : ENOTDIR;
@@ -228,7 +242,7 @@ static void note(const char *file, const char *path) {
     char line[PATH_MAX + 1];
     if (!join(line, control, strlen(control), file))
         return;
-    int fd = (int)syscall(SYS_openat, AT_FDCWD, line, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    int fd = (int)ask_kernel(SYS_openat, AT_FDCWD, line, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     size_t length = strlen(path);
     memcpy(line, path, length);
     line[length] = '\n';
@@ -240,10 +254,10 @@ static void note(const char *file, const char *path) {
 
 /* What `path` is, from the open file `folder` on. Kernels before 4.11 have no statx, and sandboxes refuse it. */
 static bool look(int folder, const char *path, int flags, struct statx *file) {
-    if (syscall(SYS_statx, folder, path, flags, STATX_BASIC_STATS | STATX_BTIME, file) == 0)
+    if (ask_kernel(SYS_statx, folder, path, flags, STATX_BASIC_STATS | STATX_BTIME, file) == 0)
         return true;
     struct stat status;
-    if (errno == ENOENT || syscall(SYS_newfstatat, folder, path, &status, flags) != 0)
+    if (errno == ENOENT || ask_kernel(SYS_newfstatat, folder, path, &status, flags) != 0)
         return false;
     *file = (struct statx){.stx_mode = (unsigned short)status.st_mode, .stx_nlink = (unsigned)status.st_nlink};
     file->stx_ctime.tv_sec = status.st_ctim.tv_sec;
@@ -309,7 +323,7 @@ bool pio_stands_for_file(const char *name) {
 
 /* Says to those who wait for the open file `lock` that the copying goes on. */
 static void still_copies(int lock) {
-    syscall(SYS_utimensat, lock, NULL, NULL, 0);
+    ask_kernel(SYS_utimensat, lock, NULL, NULL, 0);
 }
 
 /* Copies the bytes of one open file to another, in parts that take much less than LONGEST_S each. */
@@ -318,7 +332,7 @@ static bool copy_bytes(int from, int to, int lock) {
         return true;
     static const size_t most = 8 << 20, most_within_kernel = 64 << 20;
     long got;
-    while ((got = syscall(SYS_copy_file_range, from, NULL, to, NULL, most_within_kernel, 0)) > 0)
+    while ((got = ask_kernel(SYS_copy_file_range, from, NULL, to, NULL, most_within_kernel, 0)) > 0)
         still_copies(lock);
     if (got == 0 && lseek(from, 0, SEEK_CUR) > 0)
         return true;
@@ -349,22 +363,22 @@ static bool copy_bytes(int from, int to, int lock) {
 static int lock(const char *name) {
     struct timespec pause = {0, 1000000};
     for (;;) {
-        int fd = (int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        int fd = (int)ask_kernel(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST)
             return fd;
         struct stat file;
-        if (syscall(SYS_newfstatat, AT_FDCWD, name, &file, 0) == 0 && time(NULL) - file.st_ctim.tv_sec > LONGEST_S)
-            syscall(SYS_unlinkat, AT_FDCWD, name, 0);
+        if (ask_kernel(SYS_newfstatat, AT_FDCWD, name, &file, 0) == 0 && time(NULL) - file.st_ctim.tv_sec > LONGEST_S)
+            ask_kernel(SYS_unlinkat, AT_FDCWD, name, 0);
         nanosleep(&pause, NULL);
     }
 }
 
 /* Makes `fresh` a copy of `original`, which is `file`; without its bytes, that need not be readable. */
 static bool copy_file(const char *original, const struct stat *file, const char *fresh, bool with_bytes, int lock) {
-    int from = with_bytes ? (int)syscall(SYS_openat, AT_FDCWD, original, O_RDONLY | O_CLOEXEC, 0) : -1;
+    int from = with_bytes ? (int)ask_kernel(SYS_openat, AT_FDCWD, original, O_RDONLY | O_CLOEXEC, 0) : -1;
     if (with_bytes && from < 0)
         return false;
-    int to = (int)syscall(SYS_openat, AT_FDCWD, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int to = (int)ask_kernel(SYS_openat, AT_FDCWD, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool done = to >= 0 && (!with_bytes || copy_bytes(from, to, lock)) && fchmod(to, file->st_mode & 07777) == 0;
     int saved = errno;
     if (to >= 0)
@@ -388,25 +402,25 @@ static bool replace(const char *path, bool with_bytes) {
     if (!pio_stands_for_file(path)) {
         done = true; /* another process was faster */
     } else if (read_link(path, original) > 0 && join(fresh, path, length, ".pioscope-new")) {
-        if (syscall(SYS_newfstatat, AT_FDCWD, original, &file, 0) != 0) {
-            done = errno == ENOENT && syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0;
+        if (ask_kernel(SYS_newfstatat, AT_FDCWD, original, &file, 0) != 0) {
+            done = errno == ENOENT && ask_kernel(SYS_unlinkat, AT_FDCWD, path, 0) == 0;
         } else {
             /* A call that may not write to it fails, and nothing is overwritten. */
-            with_bytes = with_bytes || syscall(SYS_faccessat, AT_FDCWD, original, W_OK) != 0;
+            with_bytes = with_bytes || ask_kernel(SYS_faccessat, AT_FDCWD, original, W_OK) != 0;
             done = copy_file(original, &file, fresh, with_bytes, locked) &&
-                   syscall(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, path, 0) == 0;
+                   ask_kernel(SYS_renameat2, AT_FDCWD, fresh, AT_FDCWD, path, 0) == 0;
             if (done && with_bytes && file.st_size > 0)
                 note("/copied", original);
         }
         if (!done) {
             int saved = errno;
-            syscall(SYS_unlinkat, AT_FDCWD, fresh, 0);
+            ask_kernel(SYS_unlinkat, AT_FDCWD, fresh, 0);
             errno = saved;
         }
     }
     int saved = errno;
     close(locked);
-    syscall(SYS_unlinkat, AT_FDCWD, name, 0);
+    ask_kernel(SYS_unlinkat, AT_FDCWD, name, 0);
     errno = saved;
     return done;
 }
