@@ -57,24 +57,28 @@ pub struct Memory {
     /// Where those files were, and the hints in force: elsewhere another choice is right.
     of: Option<(Via, Arc<Terms>, Hints)>,
     shapes: BTreeMap<Shape, Remembered>,
+    /// The views that were in force last.
+    latest: Remembered,
 }
 
 impl Memory {
-    /// What is known of views of this shape in files at this site; the beginning, if nothing is.
+    /// What is known of views of this shape in files at this site. If nothing is, the ranks are likely to meet as they did under the
+    /// views before: programs set views for each operation, or for none.
     pub fn recall(&self, site: &Site, hints: &Hints, shape: Shape) -> Remembered {
         if !self.is_of(site, hints) {
             return Remembered::default();
         }
-        self.shapes.get(&shape).copied().unwrap_or_default().met()
+        self.shapes.get(&shape).copied().unwrap_or_else(|| self.latest.unknown_but_for_meeting()).met()
     }
 
     /// Keeps what was learned of views of this shape, instead of what was known of them.
     pub fn keep(&mut self, site: &Site, hints: &Hints, shape: Shape, remembered: Remembered) {
         if !self.is_of(site, hints) {
-            *self =
-                Memory { of: Some((site.via, site.terms.clone(), hints.clone())), shapes: BTreeMap::new() };
+            let of = Some((site.via, site.terms.clone(), hints.clone()));
+            *self = Memory { of, ..Memory::default() };
         }
-        self.shapes.insert(shape, remembered.left());
+        self.latest = remembered.left();
+        self.shapes.insert(shape, self.latest);
         if self.shapes.len() > MOST_SHAPES {
             self.shapes.retain(|kept, _| *kept == shape);
         }
@@ -137,6 +141,19 @@ mod tests {
         memory.keep(&site, &hints, one, learned());
         assert_eq!(chosen(memory.recall(&site, &hints, one)), Some(Strategy::List));
         assert_eq!(chosen(memory.recall(&site, &hints, other)), None);
+    }
+
+    #[test]
+    fn ranks_are_likely_to_meet_as_under_the_views_before() {
+        let (site, hints) = (site(Terms::MEASURED), Hints::default());
+        let mut memory = Memory::default();
+        let mut one = memory.recall(&site, &hints, Shape(1));
+        assert!(!one.recall(Direction::Write, 0).meets_next);
+        memory.keep(&site, &hints, Shape(1), one);
+        let mut other = memory.recall(&site, &hints, Shape(2));
+        let recalled = [(); 2].map(|()| other.recall(Direction::Write, 0));
+        assert_eq!(recalled.map(|recalled| recalled.meets_next), [true, false]);
+        assert!(recalled[0].is_first);
     }
 
     #[test]

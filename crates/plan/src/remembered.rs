@@ -100,6 +100,11 @@ impl Remembered {
         Remembered { quiet: 0, ..self }
     }
 
+    /// What is likely of other views: that ranks meet after as many operations.
+    pub(crate) fn unknown_but_for_meeting(self) -> Remembered {
+        Remembered { meets_after: self.meets_after, ..Remembered::default() }
+    }
+
     /// The ranks meet: they close the file, or set other views.
     pub(crate) fn left(self) -> Remembered {
         let meets_after = if self.since > 0 { self.since } else { self.meets_after };
