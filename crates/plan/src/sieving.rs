@@ -241,36 +241,26 @@ pub(crate) mod tests {
     /// end with all of its access moved.
     pub(crate) fn requests_of(machine: &mut dyn StateMachine, fails: fn(&Io) -> bool) -> Vec<Io> {
         let all = machine.access_of(Rank(0)).unwrap().bytes();
-        let (mut asked, mut event) = (Vec::new(), Event::Start);
-        loop {
-            let mut actions = Vec::new();
-            machine.handle(event, &mut actions);
-            match actions.pop() {
-                Some(Action::Io(io)) => {
-                    let bytes = match &io {
-                        Io::Pieces { positions, .. } | Io::List { positions, .. } => {
-                            positions.end - positions.start
-                        }
-                        Io::Window { file, .. } => file.end - file.start,
-                        _ => 0,
-                    };
-                    let result = if fails(&io) { Err(IoError { errno: 9 }) } else { Ok(bytes) };
-                    asked.push(io);
-                    event = Event::IoDone { result };
-                }
-                Some(Action::Finish { result }) => {
-                    assert_eq!(result, Ok(all));
-                    return asked;
-                }
-                other => panic!("{other:?}"),
-            }
-        }
+        let mut asked = Vec::new();
+        let result = carried_out(machine, &mut |io| {
+            asked.push(io.clone());
+            fails(io).then_some(9)
+        });
+        assert_eq!(result, Ok(all));
+        asked
     }
 
     /// What a machine ends with if requests for which `fails` gives an error number fail with it.
     pub(crate) fn outcome_of(
         machine: &mut dyn StateMachine,
-        fails: fn(&Io) -> Option<i32>,
+        mut fails: fn(&Io) -> Option<i32>,
+    ) -> Result<u64, IoError> {
+        carried_out(machine, &mut fails)
+    }
+
+    fn carried_out(
+        machine: &mut dyn StateMachine,
+        fails: &mut dyn FnMut(&Io) -> Option<i32>,
     ) -> Result<u64, IoError> {
         let mut event = Event::Start;
         loop {
