@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -33,9 +33,10 @@ use crate::words;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How often it is asked whether processes of the job still run, after its command has ended.
 const LOOK_FOR_PROCESSES_EVERY: Duration = Duration::from_millis(100);
-/// How long those that outlive the command may take to be gone, if any do: a launcher ends before the ranks that it kills
-/// (after MPI_Abort), and these are not to be told of as if they ran on.
-const LET_END_FOR: Duration = Duration::from_secs(1);
+/// How often, and how far apart, those that outlive the command are looked at before they are told of as running on: a
+/// launcher ends before the ranks that it kills (after MPI_Abort). Looks count, not the clock: on a host that stands still
+/// for a second (a virtual machine, a burst of writes to its disk) they could not have ended in it.
+const LET_END_LOOKS: usize = 100;
 const LET_END_EVERY: Duration = Duration::from_millis(10);
 
 /// What to record, and how.
@@ -356,8 +357,10 @@ fn run_recorded(
     while wait && !forwarding.has_come() && !members::running(folders).is_empty() {
         std::thread::sleep(LOOK_FOR_PROCESSES_EVERY);
     }
-    let ended = Instant::now();
-    while ended.elapsed() < LET_END_FOR && !members::with_recorder(folders).is_empty() {
+    for _ in 0..LET_END_LOOKS {
+        if members::with_recorder(folders).is_empty() {
+            break;
+        }
         std::thread::sleep(LET_END_EVERY);
     }
     Ok(status)
