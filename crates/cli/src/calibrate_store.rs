@@ -35,8 +35,7 @@ const SMALL_APART: u64 = 4096;
 const WAKES: Range<u64> = 100..400;
 /// For how long a client computes before its server is to be woken: until it sleeps; and as programs do between their phases of
 /// I/O, when the core is fast asleep as well.
-const COMPUTES: [std::time::Duration; 2] =
-    [std::time::Duration::from_micros(200), std::time::Duration::from_millis(2)];
+const COMPUTES: [Duration; 2] = [IoNodes::ASLEEP_AFTER, IoNodes::FAST_ASLEEP_AFTER];
 const OPENS: usize = 20;
 const RESIZES: u64 = 20;
 const NEW_FILES: usize = 15;
@@ -283,18 +282,13 @@ fn requests(file: &StoreFile) -> Result<(Requests, Requests)> {
 ///
 /// Each goes to the next server. A client alone that asks one server again and again may have its thread on its own core, for a
 /// whole run or not at all; of several servers' threads, the kernel and they themselves keep most apart from it, as in programs.
-fn time_to_wake(
-    client: &Client,
-    awake: f64,
-    pause: std::time::Duration,
-    clients: Option<Duration>,
-) -> Result<Duration> {
+fn time_to_wake(client: &Client, awake: f64, pause: Duration, clients: Option<Duration>) -> Result<Duration> {
     let looks_out = look_out(0);
     let (mut data, mut seconds) = ([1; SMALL_BYTES], Vec::new());
     for index in 0..WAKES.end {
         refuse_to_go_on()?;
         let computes = Instant::now();
-        while computes.elapsed() < pause {
+        while computes.elapsed().as_secs_f64() < pause.seconds() {
             spin_loop();
         }
         let start = Instant::now();

@@ -210,7 +210,7 @@ impl Machine {
          nodes.wake: two threads that wake each other and sleep.\n\
          nodes.cooling: from what a write of 64 KiB takes longer after 2 ms of going through memory than after 10, 2 to 10 ms.\n\
          messages: a number passed between two spinning threads, in three equal shares; an MPI library adds to it.\n\
-         calls.create: opens of files that are not there, in a folder with few.\n\
+         calls.create: opens of files that are not there, in a folder with few; the soonest of several runs.\n\
          calls.resize: an empty file is made longer and cut again.\n\
          calls.stat, calls.unlink: of files of a page that were just written.\n\
          calls.dropped-pages: what it takes longer to cut a file of 32 MiB that was just written.\n\

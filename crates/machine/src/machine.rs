@@ -199,13 +199,36 @@ pub struct IoNodes {
     /// Whether what servers do takes cores of the compute nodes that they are on, by turns with ranks. There may be several on
     /// a node. Only where storage is striped.
     pub shares_cores: bool,
-    /// Where they do: how much longer a request or an answer takes that finds a core asleep.
+    /// Where they do: how much longer a request or an answer takes that finds a core which has been idle for
+    /// [`IoNodes::ASLEEP_AFTER`].
     pub wake: Duration,
-    /// The same if it has been idle for a millisecond or longer, and is fast asleep.
+    /// The same after [`IoNodes::FAST_ASLEEP_AFTER`] or longer.
     pub deep_wake: Duration,
     /// Where they do: how much longer a server works on a request of a rank whose last one was another server's. A rank and the
     /// thread that works for it take turns on a core, and such a thread comes in between.
     pub change: Duration,
+}
+
+impl IoNodes {
+    /// For how long cores were idle where [`IoNodes::wake`] was measured.
+    pub const ASLEEP_AFTER: Duration = Duration::from_picoseconds(200_000_000);
+    /// And [`IoNodes::deep_wake`].
+    pub const FAST_ASLEEP_AFTER: Duration = Duration::from_picoseconds(2_000_000_000);
+
+    /// How much longer takes what finds a core that has been idle for so long. Cores sleep the deeper the longer they are idle, and who
+    /// has just gone to sleep often wakes where it was, on the core of who wakes it: between what was measured it grows with the
+    /// time.
+    pub fn time_to_wake(&self, idle: Duration) -> Duration {
+        let (asleep, fast) = (Self::ASLEEP_AFTER.seconds(), Self::FAST_ASLEEP_AFTER.seconds());
+        let (wake, deep) = (self.wake.seconds(), self.deep_wake.seconds());
+        let idle = idle.seconds().min(fast);
+        let longer = if idle < asleep {
+            wake * idle / asleep
+        } else {
+            wake + (deep - wake) * (idle - asleep) / (fast - asleep)
+        };
+        Duration::from_seconds(longer)
+    }
 }
 
 /// Where the I/O nodes are among the nodes.

@@ -37,6 +37,7 @@ mod requests;
 mod scattered;
 mod server_threads;
 mod shared;
+mod side_by_side;
 mod sites;
 mod store_requests;
 mod trace;
@@ -189,7 +190,7 @@ struct Engine<'a> {
     cpu_speed: f64,
     ranks_per_node: u32,
     /// What a request takes a server's thread longer where ranks share cores.
-    crowding: Duration,
+    by_ranks: server_threads::ByRanks,
     now: Time,
     /// When the last of the ranks that have ended did. What goes on behind their backs goes on after that.
     ended: Time,
@@ -415,7 +416,7 @@ impl<'a> Engine<'a> {
             group.is_some_and(|group| sites[group as usize].exchanges_views(strategy, hints))
         });
         Ok(Engine {
-            crowding: server_threads::crowding(machine, per_node.min(ranks)),
+            by_ranks: server_threads::ByRanks::of(machine, per_node.min(ranks)),
             machine,
             workload,
             strategy,
@@ -674,6 +675,8 @@ impl<'a> Engine<'a> {
             }
             Then::TakeFile => self.take_file_again(rank),
             Then::Issue => self.issue(rank),
+            Then::SendPart => self.send_copied(rank),
+            Then::TakeParts => self.go_on_taking(rank),
             Then::Turn => self.call(rank),
             Then::Granted => self.begin_part(rank),
             Then::Answered => self.go_on_asking(rank),

@@ -10,6 +10,7 @@ use pio_protocol::client::{Exchange, Naming};
 use pio_trace::{Call, Flags, HandleId};
 
 use crate::kernel::Time;
+use crate::server::Part;
 
 /// A rank's state.
 #[derive(Default)]
@@ -157,6 +158,10 @@ pub(crate) enum Then {
     TakeFile,
     /// The call before a request is made: the request goes off.
     Issue,
+    /// The data of a part are copied: it goes off.
+    SendPart,
+    /// The data of parts that servers have sent are copied.
+    TakeParts,
     /// A writer of its node is through, and it is its turn to write.
     Turn,
     /// The locks are there that a part of a request to a shared file system needs.
@@ -229,8 +234,10 @@ pub(crate) struct Transfer {
     pub(crate) asked: Vec<StoreRequest>,
     /// Its pieces, if they are scattered over its interval.
     pub(crate) scattered: Option<Scattered>,
-    /// Its parts that are still on servers.
+    /// Its parts that servers have not answered.
     pub(crate) parts_left: u32,
+    /// What the rank copies of it beside its servers' threads.
+    pub(crate) copies: Copies,
     /// Its bytes that a shared file system has been asked for.
     pub(crate) asked_bytes: u64,
     /// Bytes of pages that it is the first to touch, if it is a write.
@@ -258,6 +265,17 @@ pub(crate) struct Transfer {
     pub(crate) physical: bool,
 }
 
+/// Data of a request that its rank copies part by part.
+#[derive(Default)]
+pub(crate) struct Copies {
+    /// Parts that are sent when their data are copied, with their messages; the next one last.
+    pub(crate) to_send: Vec<(Part, Exchange)>,
+    /// Bytes that servers have sent and that are not copied yet.
+    pub(crate) come: u64,
+    /// Whether it copies what they have sent.
+    pub(crate) is_busy: bool,
+}
+
 /// A contiguous request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
@@ -271,6 +289,8 @@ pub(crate) struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoreRequest {
     pub(crate) server: u32,
+    /// The part of the access that it goes with.
+    pub(crate) part: u32,
     /// Offset in the file of its first byte.
     pub(crate) offset: u64,
     pub(crate) bytes: u64,

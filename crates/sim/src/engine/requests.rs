@@ -16,7 +16,7 @@ use crate::hardware::parts;
 use crate::io_node::IoNodeError;
 use crate::kernel::Model;
 use crate::parallel::Wanted;
-use crate::process::{Request, Requests, Running, Scattered, Then, Transfer};
+use crate::process::{Copies, Request, Requests, Running, Scattered, Then, Transfer};
 use crate::server::{Part, Server};
 use crate::workload::What;
 
@@ -46,6 +46,7 @@ impl Engine<'_> {
             asked: Vec::new(),
             scattered: None,
             parts_left: 0,
+            copies: Copies::default(),
             asked_bytes: 0,
             new_bytes: 0,
             cold_bytes: 0,
@@ -94,8 +95,10 @@ impl Engine<'_> {
                 self.local_call(rank, direction, there)
             }
         } else {
+            let by_parts = self.copies_by_parts(transfer.file);
             self.touch_pages(rank, bytes);
             match direction {
+                _ if by_parts => self.costs_of(direction).call,
                 Direction::Read => self.machine.calls.read.call,
                 Direction::Write => self.machine.calls.write.of(bytes),
             }
@@ -119,8 +122,10 @@ impl Engine<'_> {
         let (call, moving) = (costs.call, costs.moving(bytes));
         let new = self.touch_pages(rank, bytes);
         let new_pages = self.machine.calls.new_pages.as_ref().filter(|_| new > 0);
-        let for_new = new_pages
-            .map_or(Duration::ZERO, |cost| cost.of(new).saturating_add(self.time_for_folios(rank, new)));
+        let current = self.processes[rank as usize].transfer.as_ref().and_then(|transfer| transfer.current);
+        let folios = current
+            .map_or(Duration::ZERO, |request| self.time_for_folios(request.offset, request.bytes, new));
+        let for_new = new_pages.map_or(Duration::ZERO, |cost| cost.of(new).saturating_add(folios));
         let moving = self.moving_through_cache(rank, bytes, moving);
         let parts =
             [moving, for_new, self.askew_time(rank, bytes), self.time_after_work(rank, direction, bytes)];
@@ -155,13 +160,12 @@ impl Engine<'_> {
         moving.saturating_sub(saved).saturating_add(Duration::from_picoseconds(missed))
     }
 
-    /// What a write of new pages takes longer because they are in several folios.
-    fn time_for_folios(&self, rank: u32, new: u64) -> Duration {
+    /// What a write of `bytes` at `offset`, so many of which are those of new pages, takes longer because they are in several folios.
+    pub(super) fn time_for_folios(&self, offset: u64, bytes: u64, new: u64) -> Duration {
         let cost = self.machine.calls.new_folio;
-        let current = self.processes[rank as usize].transfer.as_ref().and_then(|transfer| transfer.current);
-        let Some(Request { offset, bytes, .. }) = current.filter(|_| cost > Duration::ZERO) else {
+        if cost == Duration::ZERO {
             return Duration::ZERO;
-        };
+        }
         // The first pages and the last may be there.
         let begin = if new < bytes { offset.next_multiple_of(PAGE) } else { offset };
         let more = pages::folios(begin, new.min(bytes)).saturating_sub(new.div_ceil(pages::LARGEST_FOLIO));
@@ -265,6 +269,8 @@ impl Engine<'_> {
                 rank,
                 file,
                 server,
+                number: count,
+                follows: false,
                 direction: request.direction,
                 offset,
                 bytes,
@@ -388,7 +394,11 @@ impl Engine<'_> {
         self.store_answered(part);
         let Some(transfer) = &mut self.processes[part.rank as usize].transfer else { return };
         transfer.parts_left -= 1;
-        if transfer.parts_left > 0 {
+        let (left, file) = (transfer.parts_left, transfer.file);
+        if part.direction == Direction::Read && self.copies_by_parts(file) {
+            return self.take_part(&part);
+        }
+        if left > 0 {
             return;
         }
         if let Some(threads) = &mut self.threads {

@@ -46,6 +46,8 @@ impl Engine<'_> {
                 rank,
                 file,
                 server,
+                number: count,
+                follows: false,
                 direction,
                 offset: striping.server_offset(first),
                 bytes,
@@ -104,7 +106,11 @@ impl Engine<'_> {
         // Of these, those to new pages; where they end, a page has other bytes, too.
         let share = u128::from(writes) * u128::from(part.new_bytes) / u128::from(part.bytes.max(1));
         let to_new = u64::try_from(share).unwrap_or(writes).clamp(1, writes);
-        cost.of(part.new_bytes / to_new).saturating_mul(to_new)
+        let folios = match part.pieces {
+            0 => self.time_for_folios(part.offset, part.bytes, part.new_bytes),
+            _ => Duration::ZERO,
+        };
+        cost.of(part.new_bytes / to_new).saturating_mul(to_new).saturating_add(folios)
     }
 
     fn piece_costs(&self) -> Option<&Pieces> {

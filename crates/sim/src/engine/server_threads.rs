@@ -6,22 +6,38 @@ use pio_plan::Direction;
 use super::Engine;
 use crate::server::{Next, Part};
 
-/// What a request takes longer, of its rank's time and its thread's, where ranks are more than cores: both find less in the processors'
-/// caches than where every rank has a core with its threads. Nothing where nobody measured it.
-pub(super) fn crowding(machine: &Machine, ranks_per_node: u32) -> Duration {
-    let (Storage::Striped { write, .. }, Some(costs)) = (&machine.storage, &machine.mpi_io) else {
-        return Duration::ZERO;
-    };
-    let (cores, ranks) = (machine.nodes.cores, ranks_per_node);
-    if ranks <= cores {
-        return Duration::ZERO;
+/// What a request takes longer or shorter than the machine's description says, of its rank's time and its thread's, for how many ranks
+/// its node has.
+#[derive(Debug, Default)]
+pub(super) struct ByRanks {
+    longer: Duration,
+    shorter: Duration,
+}
+
+impl ByRanks {
+    /// The description's cores are all busy with clients. Where ranks are more, they find less in the processors' caches than where
+    /// every rank has a core with its threads; where they are few, a rank and its threads have the caches to themselves. Nothing
+    /// where nobody measured it.
+    pub(super) fn of(machine: &Machine, ranks_per_node: u32) -> ByRanks {
+        let (Storage::Striped { write, .. }, Some(costs)) = (&machine.storage, &machine.mpi_io) else {
+            return ByRanks::default();
+        };
+        let (cores, ranks) = (machine.nodes.cores, ranks_per_node);
+        let request = costs.pioscope.of(ranks).request;
+        let taken =
+            Duration::from_seconds(request.seconds() * f64::from(cores.min(ranks)) / f64::from(ranks));
+        // One switch to the thread, and one back.
+        let switches = machine.nodes.switch.saturating_mul(2);
+        let parts = [costs.pioscope.call, machine.calls.write.call, write.request, switches];
+        let known = parts.into_iter().fold(Duration::ZERO, Duration::saturating_add);
+        if request == Duration::ZERO {
+            ByRanks::default()
+        } else if ranks > cores {
+            ByRanks { longer: taken.saturating_sub(known), shorter: Duration::ZERO }
+        } else {
+            ByRanks { longer: Duration::ZERO, shorter: known.saturating_sub(taken) }
+        }
     }
-    let taken = costs.pioscope.of(ranks).request.seconds() * f64::from(cores) / f64::from(ranks);
-    // One switch to the thread, and one back.
-    let switches = machine.nodes.switch.saturating_mul(2);
-    let parts = [costs.pioscope.call, machine.calls.write.call, write.request, switches];
-    let known = parts.into_iter().fold(Duration::ZERO, Duration::saturating_add);
-    Duration::from_seconds(taken).saturating_sub(known)
 }
 
 impl Engine<'_> {
@@ -37,7 +53,7 @@ impl Engine<'_> {
     /// A thread takes up a part. If it must be alone to write that, its bytes follow in a turn of their own.
     fn begin_on(&mut self, thread: u32, part: &Part) {
         let Some(threads) = &mut self.threads else { return };
-        let (changes, alone) = (threads.changes(part), threads.writes_alone(part));
+        let (changes, alone) = (threads.changes(part) && !part.follows, threads.writes_alone(part));
         let io = self.machine.storage.io_nodes().filter(|_| changes);
         let change = io.map_or(Duration::ZERO, |io| io.change);
         let bytes = if alone { Duration::ZERO } else { self.time_for_bytes(part) };
@@ -68,7 +84,7 @@ impl Engine<'_> {
     fn time_for_request(&self, part: &Part) -> Duration {
         let Storage::Striped { read, write, .. } = &self.machine.storage else { return Duration::ZERO };
         let service = if part.direction == Direction::Read { read } else { write };
-        service.request.saturating_add(self.crowding)
+        service.request.saturating_add(self.by_ranks.longer).saturating_sub(self.by_ranks.shorter)
     }
 
     /// Processor time of a part's bytes, of its pieces, and of new pages.

@@ -1,7 +1,8 @@
 //! Requests to servers like Pioscope's own: those that the library's client sends, by the protocol that both speak, on
 //! links as the library has them.
 //!
-//! A server takes all requests of a rank's access together, as one part.
+//! A server on a node of its own takes all requests of a rank's access together, as one part; one that works on the ranks' cores
+//! takes each by itself, as its rank [copies](super::side_by_side) the next meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +57,7 @@ impl StoreLinks {
             let link = self.links.entry((rank, server)).or_default();
             let exchange = exchange(link, file, view, *naming, chunk, direction)
                 .expect("a strategy lists no more pieces than a request may name");
-            StoreRequest { server, offset, bytes, exchange }
+            StoreRequest { server, part: 0, offset, bytes, exchange }
         };
         Split::new(&placement, view, positions.clone(), most, MOST_STRIPS).map(ask).collect()
     }
@@ -72,16 +73,22 @@ impl Engine<'_> {
         scattered: &Scattered,
         (direction, pieces): (Direction, bool),
     ) {
-        let requests = self.links.requests(rank, file, placement, scattered, direction);
+        let mut requests = self.links.requests(rank, file, placement, scattered, direction);
+        let by_parts = self.copies_by_parts(file);
         let mut parts: Vec<(Part, Exchange)> = Vec::new();
-        for request in &requests {
+        let mut bytes_of: BTreeMap<u32, u64> = BTreeMap::new();
+        for request in &mut requests {
             let known = parts.iter().position(|(part, _)| part.server == request.server);
-            let index = known.unwrap_or_else(|| {
-                parts.push((first_of(rank, file, direction, placement, request), Exchange::default()));
+            let index = known.filter(|_| !by_parts).unwrap_or_else(|| {
+                let part = first_of(rank, file, direction, placement, request);
+                let number = parts.len() as u32;
+                parts.push((Part { number, follows: known.is_some(), ..part }, Exchange::default()));
                 parts.len() - 1
             });
             let (part, sum) = &mut parts[index];
+            request.part = part.number;
             part.bytes += request.bytes;
+            *bytes_of.entry(request.server).or_default() += request.bytes;
             sum.request_bytes += request.exchange.request_bytes;
             sum.answer_bytes += request.exchange.answer_bytes;
         }
@@ -92,19 +99,23 @@ impl Engine<'_> {
         }
         let all_bytes: u64 = parts.iter().map(|(part, _)| part.bytes).sum();
         let Access { view, positions } = &scattered.access;
-        let count = parts.len() as u32;
         let pieces = pieces && !view.is_contiguous_over(positions.clone());
         let shares = if pieces { placement.striping().shares(view, positions.clone()) } else { Vec::new() };
-        for (mut part, exchange) in parts {
+        for (part, _) in &mut parts {
             part.first_strip = part.first_strip.min(part.bytes);
             part.new_bytes = share(new_bytes, part.bytes, all_bytes);
             let slot = placement.slot_of_server(part.server);
-            if let Some(share) = slot.and_then(|slot| shares.get(slot as usize)) {
-                part.pieces = share.pieces;
+            if let Some(of_server) = slot.and_then(|slot| shares.get(slot as usize)) {
+                let bytes = bytes_of.get(&part.server).copied().unwrap_or_default();
+                part.pieces = share(of_server.pieces, part.bytes, bytes).max(of_server.pieces.min(1));
             }
-            self.note_unsummed(&part);
-            self.send_part(part, exchange);
+            self.note_unsummed(part);
         }
+        if by_parts {
+            return self.send_by_parts(rank, direction, parts);
+        }
+        let count = parts.len() as u32;
+        parts.into_iter().for_each(|(part, exchange)| self.send_part(part, exchange));
         self.sent_parts(rank, count);
     }
 
@@ -135,7 +146,7 @@ impl Engine<'_> {
         let call = call_of(part.direction);
         let events: Vec<Event> = asked
             .iter()
-            .filter(|request| request.server == part.server)
+            .filter(|request| request.part == part.number)
             .map(|request| self.request_event(part.rank, request, (call, handle, start, operation)))
             .collect();
         events.into_iter().for_each(|event| self.write(event));
@@ -174,6 +185,8 @@ fn first_of(rank: u32, file: u32, direction: Direction, placement: Placement, fi
         rank,
         file,
         server: first.server,
+        number: 0,
+        follows: false,
         direction,
         offset: striping.server_offset(first.offset),
         bytes: 0,

@@ -8,6 +8,10 @@ pub(crate) struct Part {
     pub(crate) rank: u32,
     pub(crate) file: u32,
     pub(crate) server: u32,
+    /// Which one of its request it is.
+    pub(crate) number: u32,
+    /// Whether one before it of its request is that server's, too.
+    pub(crate) follows: bool,
     pub(crate) direction: Direction,
     /// Where it begins among the bytes that the server has of the file.
     pub(crate) offset: u64,
@@ -31,6 +35,8 @@ impl Part {
             rank,
             file,
             server,
+            number: 0,
+            follows: false,
             direction: Direction::Write,
             offset: 0,
             bytes: 0,

@@ -177,6 +177,8 @@ mod tests {
             rank,
             file: 0,
             server: 0,
+            number: 0,
+            follows: false,
             direction,
             offset: 0,
             bytes,

@@ -13,9 +13,6 @@ use pio_protocol::waiting::look_out;
 use super::Part;
 use crate::kernel::Time;
 
-/// After so long a core is fast asleep, picoseconds.
-const DEEP: u64 = 1_000_000_000;
-
 /// The threads of all servers. Each has a number behind those of the ranks.
 #[derive(Debug)]
 pub(crate) struct Threads {
@@ -108,16 +105,14 @@ impl Threads {
         }
     }
 
-    /// How many processors of a node have something to do: a rank and the thread that works for it take turns on one. Given is
-    /// who is on processors there.
+    /// How many processors of a node have something to do: a rank that waits and the thread that works for it take turns on one.
+    /// Given is who is on processors there.
     pub(crate) fn busy(&self, node: u32, on_processors: impl Iterator<Item = u32>) -> u32 {
-        let alone =
-            on_processors.filter(|&one| one < self.ranks && self.asks[one as usize].is_none()).count();
+        let alone = on_processors.filter(|&one| self.asks[self.rank_of(one) as usize].is_none()).count();
         alone as u32 + self.asking.get(&node).copied().unwrap_or(0)
     }
 
-    /// How long it takes to wake up the thread that is to work on a part, if it has a core for itself. Cores that have just gone
-    /// to sleep are up again at once: those of which it is not longer ago than it takes to wake them up.
+    /// How long it takes to wake up the thread that is to work on a part, if it has a core for itself.
     pub(crate) fn time_to_wake(&self, part: &Part, io: &IoNodes, now: Time) -> Duration {
         let thread = self.thread_of(part);
         match self.idle[thread] {
@@ -136,6 +131,11 @@ impl Threads {
     /// A thread begins to work on a part: whether its rank's last one was another server's.
     pub(crate) fn changes(&mut self, part: &Part) -> bool {
         self.last[part.rank as usize].replace(part.server).is_some_and(|last| last != part.server)
+    }
+
+    /// Itself, or whose thread it is.
+    fn rank_of(&self, number: u32) -> u32 {
+        number.checked_sub(self.ranks).map_or(number, |thread| thread % self.ranks)
     }
 
     fn thread_of(&self, part: &Part) -> usize {
@@ -164,15 +164,13 @@ impl Threads {
     }
 }
 
-/// How long it takes to wake up a side that waits since then, after so many bytes of data that it sent.
+/// How long it takes to wake up a side that waits since then, after so many bytes of data that it sent: none as long as it looks out.
 fn time_to_wake((since, sent_bytes): (Time, u64), io: &IoNodes, now: Time) -> Duration {
-    let waited = now.since(since).picoseconds();
-    let awake = look_out(sent_bytes).as_nanos() as u64 * 1000 + io.wake.picoseconds();
-    match waited {
-        _ if waited <= awake => Duration::ZERO,
-        DEEP.. => io.deep_wake,
-        _ => io.wake,
+    let waited = now.since(since);
+    if waited.picoseconds() <= look_out(sent_bytes).as_nanos() as u64 * 1000 {
+        return Duration::ZERO;
     }
+    io.time_to_wake(waited)
 }
 
 #[cfg(test)]
@@ -194,10 +192,20 @@ mod tests {
             change: Duration::ZERO,
         };
         let (none, wake, deep) = (Duration::ZERO, io.wake, io.deep_wake);
+        let after = |us: u64| io.time_to_wake(Duration::from_picoseconds(us * 1_000_000));
+        let half = Duration::from_picoseconds(wake.picoseconds() / 2);
+        assert_eq!(
+            [after(0), after(100), after(200), after(2000), after(9999)],
+            [none, half, wake, deep, deep]
+        );
+        let between = after(1100);
+        assert_eq!(between.picoseconds(), (wake.picoseconds() + deep.picoseconds()) / 2);
         let part = Part {
             rank: 1,
             file: 0,
             server: 0,
+            number: 0,
+            follows: false,
             direction: Direction::Read,
             offset: 0,
             bytes: 1 << 20,
@@ -216,19 +224,19 @@ mod tests {
         let thread = threads.take_in(small).unwrap();
         assert_eq!(waits(&threads, &small, &[500]), [none], "it works");
         threads.end(thread, at(500));
-        assert_eq!(waits(&threads, &small, &[570, 571, 1499, 1500]), [none, wake, wake, deep]);
+        assert_eq!(waits(&threads, &small, &[550, 600, 700, 2500]), [none, after(100), wake, deep]);
         // After much data it does not look out.
         threads.take_in(part);
         threads.end(thread, at(1000));
-        assert_eq!(waits(&threads, &part, &[1020, 1021]), [none, wake]);
+        assert_eq!(waits(&threads, &part, &[1000, 1020, 1200]), [none, after(20), wake]);
         // A rank as well.
         let asker =
             |threads: &Threads, us: [u64; 3]| us.map(|us| threads.time_to_wake_asker(&small, &io, at(us)));
         threads.begin_asking(1, 0, at(2000), 8);
-        assert_eq!(asker(&threads, [2070, 2071, 3000]), [none, wake, deep]);
+        assert_eq!(asker(&threads, [2050, 2200, 4000]), [none, wake, deep]);
         threads.end_asking(1, 0);
         threads.begin_asking(1, 0, at(2000), 1 << 20);
-        assert_eq!(asker(&threads, [2020, 2021, 3000]), [none, wake, deep]);
+        assert_eq!(asker(&threads, [2050, 2200, 4000]), [after(50), wake, deep]);
     }
 
     #[test]

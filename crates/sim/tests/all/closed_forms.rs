@@ -204,6 +204,23 @@ fn servers_on_the_ranks_cores_take_turns_with_them() {
 }
 
 #[test]
+fn a_rank_copies_while_its_servers_work() {
+    let on = |cores: u32, direction, count: u64| {
+        let machine = servers_on_cores(cores).with("storage.takes-views", "true").unwrap();
+        let machine = machine.with("storage.strip", "64 KiB").unwrap().with("storage.io.count", "1").unwrap();
+        nanoseconds(&machine, vec![vec![request(0, direction, 0, count << 20)]])
+    };
+    let (mib, half) = (1 << 20, 512 << 10);
+    // Written are 1 MiB at a time: the rank copies one in 1 ns a byte while the server, which takes two, has that before it.
+    assert_eq!(on(2, Direction::Write, 3), 1000 + mib + 500 + 3 * (10_000 + 2 * mib) + 500);
+    // Read are 512 KiB at a time: the server takes as long for the bytes as the rank, and 20 us more.
+    assert_eq!(on(2, Direction::Read, 2), 1000 + 500 + 4 * (20_000 + half) + 500 + half);
+    // On one core each waits for the other.
+    assert_eq!(on(1, Direction::Write, 1), 1000 + mib + 500 + 10_000 + 2 * mib + 500);
+    assert_eq!(on(1, Direction::Write, 2), 1000 + 2 * mib + 2 * (10_000 + 2 * mib) + 500);
+}
+
+#[test]
 fn more_threads_than_can_be_simulated_are_refused() {
     let machine = servers_on_cores(2).with("storage.io.count", "1048576").unwrap();
     let programs = vec![vec![request(0, Direction::Write, 24, 2000)]; 5000];
@@ -234,7 +251,7 @@ fn pages_that_other_nodes_keep_take_this_one_no_time_to_let_go_of() {
 }
 
 #[test]
-fn ranks_that_share_cores_with_servers_make_requests_longer() {
+fn how_many_ranks_share_cores_with_servers_makes_requests_longer_or_shorter() {
     let time = |cores: u32, request: &str| {
         let costs = mpi_io(false, "0 s", ["0 s"; 5]).replacen(
             "barrier",
@@ -254,7 +271,9 @@ fn ranks_that_share_cores_with_servers_make_requests_longer() {
     // Of two ranks, each takes 20 us of the core; 1 and 10 are known. The two threads have it one after the other.
     assert_eq!(time(1, "40 us") - time(1, "0 s"), 2 * (20 - 11) * 1000);
     assert_eq!(time(1, "22 us"), time(1, "0 s"));
+    // Where each has a core to itself, they may be shorter.
     assert_eq!(time(2, "40 us"), time(2, "0 s"));
+    assert_eq!(time(2, "0 s") - time(2, "7 us"), (11 - 7) * 1000);
 }
 
 #[test]
@@ -303,13 +322,17 @@ fn a_core_that_sleeps_must_be_woken_for_a_request_or_an_answer() {
 fn a_servers_thread_writes_new_pages_for_longer() {
     let new_pages = ("\n[calls]\n", "\n[calls]\nnew-pages = { call = \"2 us\", bandwidth = \"1 GB/s\" }\n");
     let shares = ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true");
-    let on = |writes: usize| {
-        let machine = machine(&[("count = 8", "count = 1"), shares, new_pages]);
-        nanoseconds(&machine, vec![vec![request(0, Direction::Write, 0, 1000); writes]])
+    let on = |offset, bytes, writes: usize, folio: &str| {
+        let machine = machine(&[("count = 8", "count = 1"), shares, new_pages, ("1 KiB", "64 KiB")]);
+        let machine = machine.with("calls.new-folio", folio).unwrap();
+        nanoseconds(&machine, vec![vec![request(0, Direction::Write, offset, bytes); writes]])
     };
     let again = 2000 + 500 + 12_000 + 500;
-    assert_eq!(on(1), again + 2000 + 4096);
-    assert_eq!(on(2), 2 * again + 2000 + 4096);
+    assert_eq!(on(0, 1000, 1, "0 s"), again + 2000 + 4096);
+    assert_eq!(on(0, 1000, 2, "0 s"), 2 * again + 2000 + 4096);
+    // Where they lie in several folios, as the kernel makes them: of 4, 8, 16, 4 and 4 KiB behind the first page.
+    let longer = |offset, bytes| on(offset, bytes, 1, "3 us") - on(offset, bytes, 1, "0 s");
+    assert_eq!([longer(0, 32 << 10), longer(4096, 36 << 10)], [0, 4 * 3000]);
 }
 
 #[test]
