@@ -261,6 +261,19 @@ fn functions_of_a_program_s_own_may_make_their_calls_by_number() {
     assert!(job.outcome.status.success(), "{:?}", job.outcome);
 }
 
+/// A library that stands for the functions saw calls that the program made by number.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_by_number_are_passed_on_as_such() {
+    let folder = folder();
+    let program = compile("cc", "by_number", folder.path(), &[]);
+    let between = compile("cc", "between", folder.path(), &["-shared", "-fPIC"]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |o| o.preload = vec![between]);
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!(job.bytes("/data", Op::Write), 30 + 30 + 5 + 6);
+}
+
 /// What was read from the one file counted for the other, where a descriptor was changed so.
 #[cfg(target_arch = "x86_64")] // others lack some of the numbers
 #[test]
