@@ -3,6 +3,8 @@
 #include "pio_kernel.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -10,6 +12,8 @@
 ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room);
 ssize_t __pread_chk(int fd, void *buffer, size_t count, off_t offset, size_t room);
 ssize_t __pread64_chk(int fd, void *buffer, size_t count, off64_t offset, size_t room);
+int __dprintf_chk(int fd, int flag, const char *format, ...);
+int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments);
 
 DECLARE_NEXT(read)
 EXPORT ssize_t read(int fd, void *buffer, size_t count) {
@@ -24,6 +28,43 @@ EXPORT ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room) {
 DECLARE_NEXT(write)
 EXPORT ssize_t write(int fd, const void *buffer, size_t count) {
     DATA_BODY(PIO_CALL_WRITE, fd, PIO_NO_OFFSET, count, NEXT(write)(fd, buffer, count))
+}
+
+/* One write of all that it printed, as the program made it: beyond its buffer, the C library makes several. */
+DECLARE_NEXT(vdprintf)
+static int print(int fd, const char *format, va_list arguments) {
+    DATA_BODY(PIO_CALL_WRITE, fd, PIO_NO_OFFSET, result < 0 ? 0 : (uint64_t)result,
+              NEXT(vdprintf)(fd, format, arguments))
+}
+
+EXPORT int vdprintf(int fd, const char *format, va_list arguments) {
+    return print(fd, format, arguments);
+}
+
+EXPORT int dprintf(int fd, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int printed = print(fd, format, arguments);
+    va_end(arguments);
+    return printed;
+}
+
+DECLARE_NEXT(__vdprintf_chk)
+static int print_checked(int fd, int flag, const char *format, va_list arguments) {
+    DATA_BODY(PIO_CALL_WRITE, fd, PIO_NO_OFFSET, result < 0 ? 0 : (uint64_t)result,
+              NEXT(__vdprintf_chk)(fd, flag, format, arguments))
+}
+
+EXPORT int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments) {
+    return print_checked(fd, flag, format, arguments);
+}
+
+EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int printed = print_checked(fd, flag, format, arguments);
+    va_end(arguments);
+    return printed;
 }
 
 #define HOOK_PREAD(name, offset_type)                                                                                  \

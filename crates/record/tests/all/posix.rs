@@ -251,6 +251,24 @@ fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
     assert_eq!(job.events.iter().filter(|e| e.transferred() == 88).count(), 1);
 }
 
+/// The C library writes by itself what is printed to a descriptor.
+#[test]
+fn what_is_printed_to_a_descriptor_is_written() {
+    for fortified in ["-D_FORTIFY_SOURCE=2", "-U_FORTIFY_SOURCE"] {
+        let folder = folder();
+        let program = compile("cc", "printed", folder.path(), &["-O2", fortified]);
+        let work = folder.path().to_path_buf();
+        let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+        assert!(job.outcome.status.success(), "{:?}", job.outcome);
+        let (written, refused): (Vec<_>, Vec<_>) = job.on("/data").into_iter().partition(|e| e.result >= 0);
+        assert_eq!(
+            extents(&written, Op::Write),
+            [("write", 0, 8, 8), ("write", 8, 20_000, 20_000), ("write", 20_008, 3, 3)]
+        );
+        assert_eq!(counts(&refused), [("write", 1)]);
+    }
+}
+
 /// They and the recorder called each other without end.
 #[test]
 fn functions_of_a_program_s_own_may_make_their_calls_by_number() {
