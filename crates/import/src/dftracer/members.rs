@@ -300,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Each third byte began what looked like a member, whose head went on for 64 KiB: a megabyte took a minute.
+    /// Each third byte began what looked like a member, whose head went on for 64 KiB: a megabyte took minutes.
     #[test]
     fn false_members_are_not_read_again_and_again() {
         let log = MAGIC.repeat(1 << 18);
