@@ -269,6 +269,26 @@ fn what_is_printed_to_a_descriptor_is_written() {
     }
 }
 
+/// Whatever a call returns, and leaves in errno, with room for its record and without.
+#[test]
+fn programs_are_told_the_same_as_without_the_recorder() {
+    let alone = folder();
+    let program = compile("cc", "errors", alone.path(), &[]);
+    let status = std::process::Command::new(&program).arg(alone.path()).status();
+    assert!(status.expect("the program starts").success());
+    let said =
+        |folder: &std::path::Path| std::fs::read_to_string(folder.join("said")).expect("what it was told");
+    for budget_bytes in [None, Some(1), Some(64 << 10)] {
+        let folder = folder();
+        let work = folder.path().to_path_buf();
+        let job = record_in(folder, vec![program.clone().into(), work.clone().into()], |options| {
+            options.budget_bytes = budget_bytes;
+        });
+        assert!(job.outcome.status.success(), "{:?}", job.outcome);
+        assert_eq!(said(&work), said(alone.path()), "{budget_bytes:?}");
+    }
+}
+
 /// They and the recorder called each other without end.
 #[test]
 fn functions_of_a_program_s_own_may_make_their_calls_by_number() {
