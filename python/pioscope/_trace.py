@@ -75,7 +75,7 @@ class Trace:
 
     @property
     def notes(self) -> dict[str, str]:
-        """What the trace says of itself, as a dictionary."""
+        """What the trace says of itself, as a dictionary. Notes of the same name are the lines of one text."""
         return dict(self._native.notes)
 
     @property

@@ -83,6 +83,12 @@ class Machines(InFolder):
         with self.assertRaisesRegex(pioscope.Error, "no parameter rank"):
             pioscope.workload("ior-hard", {"rank": 4})
 
+    def test_notes_of_the_same_name_are_the_lines_of_one_text(self):
+        workload = pioscope.workload("ior-hard", {"ranks": 2})
+        workload._native.save("told.pio", [("told", "first"), ("seed", "7"), ("told", "second")])
+        notes = pioscope.open("told.pio").notes
+        self.assertEqual((notes["told"], notes["seed"]), ("first\nsecond", "7"))
+
     def test_here_must_be_calibrated(self):
         with mock.patch.dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache")):
             for find in [lambda: pioscope.open("run.pio").predict("here"), lambda: pioscope.machine("here")]:

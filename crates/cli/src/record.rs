@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use pio_machine::parse_size;
 use pio_mpi::{Chosen, Library};
-use pio_record::{Filter, Look, Options, Outcome, PathRule, Ranks, Settings, Summary};
+use pio_record::{Filter, LEAST_BUDGET_BYTES, Look, Options, Outcome, PathRule, Ranks, Settings, Summary};
 use pio_report::units;
 use pio_scratch::Scratch;
 use pio_trace::{Layer, Tables};
@@ -103,8 +103,8 @@ fn layer(text: &str) -> Result<Layer> {
 }
 
 fn budget(text: &str) -> Result<u64> {
-    let bytes = parse_size(text).filter(|&bytes| bytes > 0);
-    bytes.ok_or_else(|| anyhow!("expected a size from 1 B on, such as `1 GiB`"))
+    let bytes = parse_size(text).filter(|&bytes| bytes >= LEAST_BUDGET_BYTES);
+    bytes.ok_or_else(|| anyhow!("expected 64 KiB, which a process takes at least, or more, such as `1 GiB`"))
 }
 
 fn size(text: &str) -> Result<u64> {

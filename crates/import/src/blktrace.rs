@@ -16,6 +16,9 @@
 //! | 44 | 2 | error |
 //! | 46 | 2 | bytes that follow |
 //!
+//! What the kernel notes of a trace has nanoseconds since the machine was started, from `blkparse`, too: that a process is
+//! seen for the first time, just before it is; and when the trace began, with the time of day.
+//!
 //! An event of the trace is a request of a device, from when its driver got it (*issue*) until it was done (*complete*).
 
 use std::collections::HashMap;
@@ -38,6 +41,7 @@ const SECTOR_BYTES: u64 = 512;
 const ISSUE: u32 = 7;
 const COMPLETE: u32 = 8;
 const NOTIFY_PROCESS: u32 = 0;
+const NOTIFY_TIME: u32 = 1;
 
 /// Kinds of requests: bits of the high half of the action.
 const WRITE: u32 = 1 << 1;
@@ -46,6 +50,8 @@ const NOTIFY: u32 = 1 << 10;
 const DISCARD: u32 = 1 << 13;
 /// No access to sectors: commands of the device.
 const PASS_THROUGH: u32 = 1 << 9;
+
+const NANOSECONDS: u64 = 1_000_000_000;
 
 /// A device that does not answer so many requests is not believed any more.
 const MOST_OUTSTANDING: usize = 1 << 20;
@@ -73,6 +79,8 @@ pub(super) fn write_trace(
         handles: HashMap::new(),
         issued: HashMap::new(),
         names: HashMap::new(),
+        began: None,
+        first_process_ns: None,
     };
     let mut offset = 0;
     let mut bytes = Vec::new();
@@ -115,6 +123,7 @@ struct Record {
     device: u32,
     error: u16,
     payload_len: u16,
+    order: ByteOrder,
 }
 
 impl Record {
@@ -133,6 +142,7 @@ impl Record {
             device: word(36),
             error: half(44),
             payload_len: half(46),
+            order,
         })
     }
 }
@@ -152,15 +162,17 @@ struct Reading {
     /// By device and first sector.
     issued: HashMap<(u32, u64), Issued>,
     names: HashMap<u32, String>,
+    /// When the trace began: since the machine was started, and since 1970.
+    began: Option<(u64, u64)>,
+    /// When the first process was seen.
+    first_process_ns: Option<u64>,
 }
 
 impl Reading {
     fn read(&mut self, record: &Record, payload: &[u8]) -> Result<(), ImportError> {
         let kind = record.action >> 16;
         if kind & NOTIFY != 0 {
-            if record.action & 0xffff == NOTIFY_PROCESS && self.names.len() < MOST_OUTSTANDING {
-                self.names.insert(record.pid, text(payload));
-            }
+            self.take_note(record, payload);
             return Ok(());
         }
         if kind & PASS_THROUGH != 0 {
@@ -195,6 +207,40 @@ impl Reading {
             _ => {}
         }
         Ok(())
+    }
+
+    fn take_note(&mut self, record: &Record, payload: &[u8]) {
+        match record.action & 0xffff {
+            NOTIFY_PROCESS => {
+                let first_ns = self.first_process_ns.get_or_insert(record.time_ns);
+                *first_ns = record.time_ns.min(*first_ns);
+                if self.names.len() < MOST_OUTSTANDING {
+                    self.names.insert(record.pid, text(payload));
+                }
+            }
+            NOTIFY_TIME => {
+                let ([seconds, nanoseconds], []) = payload.as_chunks::<4>() else { return };
+                let [seconds, nanoseconds] =
+                    [seconds, nanoseconds].map(|word| u64::from(record.order.u32(*word)));
+                if nanoseconds < NANOSECONDS {
+                    self.began.get_or_insert((record.time_ns, seconds * NANOSECONDS + nanoseconds));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// When the first request was issued, since 1970; none if the trace does not say.
+    fn epoch_ns(&self) -> Option<u64> {
+        let (began_ns, began_epoch_ns) = self.began?;
+        let first_ns = self.builder.first_start_ns();
+        // From `blkparse`, times of requests count from the first record of a process, which its note stands just before.
+        let first_ns = match self.first_process_ns {
+            _ if first_ns >= began_ns => first_ns,
+            Some(process_ns) => process_ns.saturating_add(first_ns),
+            None => return None,
+        };
+        began_epoch_ns.checked_add(first_ns.saturating_sub(began_ns))
     }
 
     fn add(
@@ -246,7 +292,9 @@ impl Reading {
                 process.end_ns = Some(end_ns);
             }
         }
+        let epoch_ns = self.epoch_ns().filter(|_| !self.builder.is_empty());
         self.builder.begin_with_first_call();
+        self.builder.tables.epoch_ns = epoch_ns.unwrap_or(self.builder.tables.epoch_ns);
         self.builder.write(out, name)
     }
 }

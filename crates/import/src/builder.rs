@@ -152,6 +152,11 @@ impl Builder {
         self.count == 0
     }
 
+    /// When the first call began, by the log's times.
+    pub(super) fn first_start_ns(&self) -> u64 {
+        self.first_start_ns
+    }
+
     /// When the last call returned.
     pub(super) fn last_end_ns(&self) -> u64 {
         self.last_end_ns

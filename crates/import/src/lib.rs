@@ -17,6 +17,7 @@ mod fio;
 mod fio_latency;
 mod kinds;
 mod lines;
+mod opened;
 mod order;
 mod paths;
 pub mod recorder;

@@ -64,9 +64,10 @@ impl Trace {
         &self.trace.tables().job
     }
 
+    /// Each name once: the texts of notes of the same name are its lines.
     #[getter]
     fn notes(&self) -> Vec<(String, String)> {
-        self.trace.tables().notes.clone()
+        self.trace.tables().notes_by_name()
     }
 
     /// Start of the job, nanoseconds since 1970.

@@ -27,7 +27,7 @@ struct in_flight *pio_new_in_flight(uint32_t least) {
     uint32_t places = 256;
     while (places < least && places < 1u << 20)
         places *= 2;
-    void *memory = (void *)pio_kernel_mmap(NULL, in_flight_bytes(places), PROT_READ | PROT_WRITE,
+    void *memory = (void *)KERNEL(SYS_mmap, NULL, in_flight_bytes(places), PROT_READ | PROT_WRITE,
                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;

@@ -1,9 +1,10 @@
 /* Calls that read and write. */
-#include "pio_hook.h"
+#include "pio_bodies.h"
 #include "pio_kernel.h"
-#include "pio_vector.h"
 
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -11,104 +12,104 @@
 ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room);
 ssize_t __pread_chk(int fd, void *buffer, size_t count, off_t offset, size_t room);
 ssize_t __pread64_chk(int fd, void *buffer, size_t count, off64_t offset, size_t room);
-
-/* `fd` is named so in each; `size` may look at `result`. */
-#define DATA_BODY(call, offset, size, next_call)                                                                       \
-    if (!tracked(fd))                                                                                                  \
-        return next_call;                                                                                              \
-    struct pioscope_span span;                                                                                         \
-    pio_span_begin(&span);                                                                                             \
-    ssize_t result = next_call;                                                                                        \
-    pio_finish_data(&span, call, fd, (uint64_t)(offset), size, result);                                                \
-    return result;
+int __dprintf_chk(int fd, int flag, const char *format, ...);
+int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments);
 
 DECLARE_NEXT(read)
 EXPORT ssize_t read(int fd, void *buffer, size_t count) {
-    DATA_BODY(PIO_CALL_READ, PIO_NO_OFFSET, count, NEXT(read)(fd, buffer, count))
+    DATA_BODY(PIO_CALL_READ, fd, PIO_NO_OFFSET, count, NEXT(read)(fd, buffer, count))
 }
 
 DECLARE_NEXT(__read_chk)
 EXPORT ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room) {
-    DATA_BODY(PIO_CALL_READ, PIO_NO_OFFSET, count, NEXT(__read_chk)(fd, buffer, count, room))
+    DATA_BODY(PIO_CALL_READ, fd, PIO_NO_OFFSET, count, NEXT(__read_chk)(fd, buffer, count, room))
 }
 
 DECLARE_NEXT(write)
 EXPORT ssize_t write(int fd, const void *buffer, size_t count) {
-    DATA_BODY(PIO_CALL_WRITE, PIO_NO_OFFSET, count, NEXT(write)(fd, buffer, count))
+    DATA_BODY(PIO_CALL_WRITE, fd, PIO_NO_OFFSET, count, NEXT(write)(fd, buffer, count))
 }
 
-/* A write at an offset: Linux writes at the end of a file that was opened to append, whatever the offset is (pwrite(2), BUGS). So does
- * a call that `appends`. */
-#define WRITE_AT_BODY(call, offset, appends, size, next_call)                                                          \
-    if (!tracked(fd))                                                                                                  \
-        return next_call;                                                                                              \
-    struct pioscope_span span;                                                                                         \
-    pio_span_begin(&span);                                                                                             \
-    ssize_t result = next_call;                                                                                        \
-    if (UNLIKELY(appends))                                                                                             \
-        pio_finish_appended(&span, call, fd, 0, size, result);                                                         \
-    else                                                                                                               \
-        pio_finish_data(&span, call, fd, (uint64_t)(offset), size, result);                                            \
-    return result;
-
-static inline bool appends(int fd) {
-    return LOAD(&pio_descriptors[fd]) == APPENDS;
+/* One write of all that it printed, as the program made it: beyond its buffer, the C library makes several. */
+DECLARE_NEXT(vdprintf)
+static int print(int fd, const char *format, va_list arguments) {
+    DATA_BODY(PIO_CALL_WRITE, fd, PIO_NO_OFFSET, result < 0 ? 0 : (uint64_t)result,
+              NEXT(vdprintf)(fd, format, arguments))
 }
 
-#ifndef RWF_NOAPPEND
-#define RWF_NOAPPEND 0x20 /* since Linux 6.9 */
-#endif
+EXPORT int vdprintf(int fd, const char *format, va_list arguments) {
+    return print(fd, format, arguments);
+}
 
-/* With its flags. A call at the position (offset -1) moves that to the end, where it must be asked for from then on. */
-static bool appends_by(int fd, int flags, off64_t offset) {
-    if ((flags & RWF_APPEND) && offset == -1 && LOAD(&pio_descriptors[fd]) == TRACKED)
-        pio_set_descriptor(fd, EXACT);
-    return flags & RWF_APPEND || (!(flags & RWF_NOAPPEND) && appends(fd));
+EXPORT int dprintf(int fd, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int printed = print(fd, format, arguments);
+    va_end(arguments);
+    return printed;
+}
+
+DECLARE_NEXT(__vdprintf_chk)
+static int print_checked(int fd, int flag, const char *format, va_list arguments) {
+    DATA_BODY(PIO_CALL_WRITE, fd, PIO_NO_OFFSET, result < 0 ? 0 : (uint64_t)result,
+              NEXT(__vdprintf_chk)(fd, flag, format, arguments))
+}
+
+EXPORT int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments) {
+    return print_checked(fd, flag, format, arguments);
+}
+
+EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int printed = print_checked(fd, flag, format, arguments);
+    va_end(arguments);
+    return printed;
 }
 
 #define HOOK_PREAD(name, offset_type)                                                                                  \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, void *buffer, size_t count, offset_type offset) {                                      \
-        DATA_BODY(PIO_CALL_PREAD, offset, count, NEXT(name)(fd, buffer, count, offset))                                \
+        DATA_BODY(PIO_CALL_PREAD, fd, offset, count, NEXT(name)(fd, buffer, count, offset))                                \
     }
 #define HOOK_PREAD_CHK(name, offset_type)                                                                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, void *buffer, size_t count, offset_type offset, size_t room) {                         \
-        DATA_BODY(PIO_CALL_PREAD, offset, count, NEXT(name)(fd, buffer, count, offset, room))                          \
+        DATA_BODY(PIO_CALL_PREAD, fd, offset, count, NEXT(name)(fd, buffer, count, offset, room))                          \
     }
 #define HOOK_PWRITE(name, offset_type)                                                                                 \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const void *buffer, size_t count, offset_type offset) {                                \
-        WRITE_AT_BODY(PIO_CALL_PWRITE, offset, appends(fd), count, NEXT(name)(fd, buffer, count, offset))              \
+        WRITE_AT_BODY(PIO_CALL_PWRITE, fd, offset, pio_appends(fd), count, NEXT(name)(fd, buffer, count, offset))              \
     }
 #define HOOK_VECTOR(name, number)                                                                                      \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const struct iovec *vector, int count) {                                               \
-        DATA_BODY(number, PIO_NO_OFFSET, vector_bytes(vector, count, result), NEXT(name)(fd, vector, count))           \
+        DATA_BODY(number, fd, PIO_NO_OFFSET, vector_bytes(vector, count, result), NEXT(name)(fd, vector, count))           \
     }
 #define HOOK_PREADV(name, offset_type)                                                                                 \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset) {                           \
-        DATA_BODY(PIO_CALL_PREADV, offset, vector_bytes(vector, count, result),                                        \
+        DATA_BODY(PIO_CALL_PREADV, fd, offset, vector_bytes(vector, count, result),                                        \
                   NEXT(name)(fd, vector, count, offset))                                                               \
     }
 #define HOOK_PWRITEV(name, offset_type)                                                                                \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset) {                           \
-        WRITE_AT_BODY(PIO_CALL_PWRITEV, offset, appends(fd), vector_bytes(vector, count, result),                      \
+        WRITE_AT_BODY(PIO_CALL_PWRITEV, fd, offset, pio_appends(fd), vector_bytes(vector, count, result),                      \
                       NEXT(name)(fd, vector, count, offset))                                                           \
     }
 /* Offset -1 means the descriptor's own position, which is what PIO_NO_OFFSET says. */
 #define HOOK_PREADV_2(name, offset_type)                                                                               \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset, int flags) {                \
-        DATA_BODY(PIO_CALL_PREADV, offset, vector_bytes(vector, count, result),                                        \
+        DATA_BODY(PIO_CALL_PREADV, fd, offset, vector_bytes(vector, count, result),                                        \
                   NEXT(name)(fd, vector, count, offset, flags))                                                        \
     }
 #define HOOK_PWRITEV_2(name, offset_type)                                                                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT ssize_t name(int fd, const struct iovec *vector, int count, offset_type offset, int flags) {                \
-        WRITE_AT_BODY(PIO_CALL_PWRITEV, offset, appends_by(fd, flags, offset), vector_bytes(vector, count, result),    \
+        WRITE_AT_BODY(PIO_CALL_PWRITEV, fd, offset, pio_appends_by(fd, flags, offset), vector_bytes(vector, count, result),    \
                       NEXT(name)(fd, vector, count, offset, flags))                                                    \
     }
 
@@ -131,8 +132,8 @@ HOOK_PWRITEV_2(pwritev64v2, off64_t)
 
 /* A copy inside the kernel is a read of one file and a write of the other, either of which may be no file. Each gets
  * half of the time: the kernel does not say more. */
-static void finish_copy(const struct pioscope_span *span, int from, uint64_t from_offset, int to, uint64_t to_offset,
-                        size_t count, ssize_t result) {
+void pio_finish_copy(const struct pioscope_span *span, int from, uint64_t from_offset, int to, uint64_t to_offset,
+                     size_t count, ssize_t result) {
     uint64_t half_ns = (end_of(span) - span->start_ns) / 2;
     struct {
         uint32_t call;
@@ -159,19 +160,6 @@ static void finish_copy(const struct pioscope_span *span, int from, uint64_t fro
     span_over(span, now_ns());
     errno = saved;
 }
-
-/* The kernel moves a given offset on. Before the call, nobody knows whether it can be read. */
-#define COPY_BODY(from, from_offset, to, to_offset, count, next_call)                                                  \
-    bool from_tracked = tracked(from), to_tracked = tracked(to);                                                       \
-    if (!from_tracked && !to_tracked)                                                                                  \
-        return next_call;                                                                                              \
-    struct pioscope_span span;                                                                                         \
-    pio_span_begin(&span);                                                                                             \
-    ssize_t result = next_call;                                                                                        \
-    uint64_t from_at = result >= 0 && from_offset ? (uint64_t)(*from_offset - result) : PIO_NO_OFFSET;                 \
-    uint64_t to_at = result >= 0 && to_offset ? (uint64_t)(*to_offset - result) : PIO_NO_OFFSET;                       \
-    finish_copy(&span, from, from_at, to, to_at, count, result);                                                       \
-    return result;
 
 DECLARE_NEXT(copy_file_range)
 EXPORT ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t count,

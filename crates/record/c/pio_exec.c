@@ -8,6 +8,7 @@
 #include "pio_descriptors.h"
 #include "pio_environment.h"
 #include "pio_kernel.h"
+#include "pio_numbered.h"
 #include "pio_process.h"
 #include "pio_unseen.h"
 
@@ -207,16 +208,42 @@ EXPORT int fexecve(int fd, char *const words[], char *const environment[]) {
     BECOME(name, environment, NEXT(fexecve)(fd, words, made));
 }
 
-/* By the kernel's own call: a C library before 2.34 has no function. */
-EXPORT int execveat(int folder, const char *path_in_it, char *const words[], char *const environment[], int flags) {
+/* As execveat(2), by a call of that number. */
+static int become_at(const struct numbered *asked, long (*make)(const struct numbered *)) {
+    int folder = (int)asked->a;
+    const char *path_in_it = (const char *)asked->b;
     if (!looks_at_programs() || !pio_can_read(path_in_it))
-        return (int)KERNEL(SYS_execveat, folder, path_in_it, words, environment, flags);
+        return (int)make(asked);
     char name[512];
     if (path_in_it[0] == '/' || (folder == AT_FDCWD && path_in_it[0] != 0))
         snprintf(name, sizeof name, "%s%s", strchr(path_in_it, '/') == NULL ? "./" : "", path_in_it);
     else
         snprintf(name, sizeof name, "/proc/self/fd/%d%s%s", folder, path_in_it[0] == 0 ? "" : "/", path_in_it);
-    BECOME(name, environment, (int)KERNEL(SYS_execveat, folder, path_in_it, words, made, flags));
+    struct numbered made_so = *asked;
+    BECOME(name, (char *const *)asked->d, (made_so.d = (long)made, (int)make(&made_so)));
+}
+
+static long by_kernel(const struct numbered *asked) {
+    return KERNEL(asked->number, asked->a, asked->b, asked->c, asked->d, asked->e);
+}
+
+/* By the kernel's own call: a C library before 2.34 has no function. */
+EXPORT int execveat(int folder, const char *path_in_it, char *const words[], char *const environment[], int flags) {
+    const struct numbered asked = {SYS_execveat, folder, (long)path_in_it, (long)words, (long)environment, flags, 0};
+    return become_at(&asked, by_kernel);
+}
+
+static int become_by_number(const struct numbered *asked) {
+    const char *name = (const char *)asked->a;
+    if (!looks_at_programs() || !pio_can_read(name))
+        return (int)pass_on(asked);
+    char here[IN_FOLDER_BYTES];
+    struct numbered made_so = *asked;
+    BECOME(in_folder(name, here), (char *const *)asked->c, (made_so.c = (long)made, (int)pass_on(&made_so)));
+}
+
+long pio_numbered_exec(const struct numbered *asked) {
+    return asked->number == SYS_execve ? become_by_number(asked) : become_at(asked, pass_on);
 }
 
 /* A spawned child shares our open files: their positions move without us. */

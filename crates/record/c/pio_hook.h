@@ -34,19 +34,6 @@ void pio_finish_appended(const struct pioscope_span *span, uint32_t call, int fd
 void pio_finish_name(const struct pioscope_span *span, uint32_t call, uint32_t flags, int folder, const char *name,
                      uint64_t size, int64_t result);
 
-/* A call that takes the descriptor `fd`, and leaves it where it stands. */
-#define HOOK_ON_DESCRIPTOR(name, parameters, call, offset, size, next_call)                                            \
-    DECLARE_NEXT(name)                                                                                                 \
-    EXPORT int name parameters {                                                                                       \
-        if (!tracked(fd))                                                                                              \
-            return next_call;                                                                                          \
-        struct pioscope_span span;                                                                                     \
-        pio_span_begin(&span);                                                                                         \
-        int result = next_call;                                                                                        \
-        pio_finish_simple(&span, call, fd, (uint64_t)(offset), (uint64_t)(size), result);                              \
-        return result;                                                                                                 \
-    }
-
 #pragma GCC visibility pop
 
 #endif

@@ -18,12 +18,9 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The C library's syscall(), which we hook, too. */
-extern void *pio_next_of_syscall;
-#define KERNEL(...) (((long (*)(long, ...))next_function(&pio_next_of_syscall, "syscall"))(__VA_ARGS__))
-
-/* mmap, also before anything can be looked up. */
-long pio_kernel_mmap(void *address, size_t length, int protection, int flags, int fd, off64_t offset);
+/* As the C library's syscall(), past ours and those of other libraries that stand for it; also before anything can be looked up. */
+long pio_kernel(long number, ...);
+#define KERNEL pio_kernel
 
 /* Whether there may be something at an address that the kernel has not looked at yet: below 64 KiB it maps nothing, and programs that
  * try what a wrong address does give such a one. */

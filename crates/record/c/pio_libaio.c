@@ -187,15 +187,16 @@ __asm__(".symver pio_libaio_cancel_0_1, io_cancel@LIBAIO_0.1");
 __asm__(".symver io_getevents, io_getevents@@@LIBAIO_0.4");
 __asm__(".symver io_cancel, io_cancel@@@LIBAIO_0.4");
 
-long pio_libaio_syscall(long number, long a, long b, long c, long d, long e, long f) {
+long pio_numbered_libaio(const struct numbered *asked) {
+    struct iocb **list = (struct iocb **)asked->c;
     struct pioscope_span span;
-    bool is_recorded = number == SYS_io_submit && begin_submission(&span, b, (struct iocb **)c);
-    long result = KERNEL(number, a, b, c, d, e, f);
+    bool is_recorded = asked->number == SYS_io_submit && begin_submission(&span, asked->b, list);
+    long result = pass_on(asked);
     if (is_recorded)
-        end_submission(&span, b, (struct iocb **)c, result < 0 ? -errno : result);
-    else if (number == SYS_io_cancel)
-        see_events((const struct io_event *)c, result == 0 ? 1 : 0);
-    else if (number != SYS_io_submit)
-        see_events((const struct io_event *)d, result);
+        end_submission(&span, asked->b, list, result < 0 ? -errno : result);
+    else if (asked->number == SYS_io_cancel)
+        see_events((const struct io_event *)asked->c, result == 0 ? 1 : 0);
+    else if (asked->number != SYS_io_submit)
+        see_events((const struct io_event *)asked->d, result);
     return result;
 }

@@ -1,13 +1,11 @@
-#include "pio_mapped.h"
-#include "pio_hook.h"
+#include "pio_bodies.h"
 #include "pio_kernel.h"
 #include "pio_paths.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-/* How many times a file was mapped so far (in /dev/shm alone: 0): while it is 0, unmapping is no business of ours. */
-static uint64_t files_mapped;
+uint64_t pio_files_mapped;
 
 /* What the process had before its first mapping: programs begin with faults of their own. */
 static uint64_t faults_before, fault_blocks_before;
@@ -25,7 +23,7 @@ static void begin_faults(void) {
 
 void pio_count_faults(void) {
     struct rusage used;
-    if (LOAD(&files_mapped) == 0 || LOAD(pio_alive) == 0 || !is_owner() || ACQUIRE(&pio_spool.state) != SPOOL_OPEN ||
+    if (LOAD(&pio_files_mapped) == 0 || LOAD(pio_alive) == 0 || !is_owner() || ACQUIRE(&pio_spool.state) != SPOOL_OPEN ||
         KERNEL(SYS_getrusage, RUSAGE_SELF, &used) != 0)
         return;
     STORE(&pio_spool.header->fault_device_bytes,
@@ -40,16 +38,16 @@ void pio_forget_faults(void) {
 /* Files in /dev/shm are memory already: MPI libraries map some before the program begins, which is no reason to count. */
 static void count_mapping(int fd) {
     int saved = errno;
-    bool counts = LOAD(&files_mapped) != 0 || !pio_is_in_memory(fd);
+    bool counts = LOAD(&pio_files_mapped) != 0 || !pio_is_in_memory(fd);
     errno = saved;
-    if (counts && __atomic_fetch_add(&files_mapped, 1, __ATOMIC_RELAXED) == 0)
+    if (counts && __atomic_fetch_add(&pio_files_mapped, 1, __ATOMIC_RELAXED) == 0)
         begin_faults();
 }
 
 /* Memory without a file is for the system alone: allocators ask for it before anything can be looked up. */
 #define MMAP_BODY(next_call)                                                                                           \
     if ((flags & MAP_ANONYMOUS) || fd < 0)                                                                             \
-        return (void *)pio_kernel_mmap(address, length, protection, flags, fd, offset);                                \
+        return (void *)KERNEL(SYS_mmap, address, length, (long)protection, (long)flags, (long)fd, offset);                               \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
     struct pioscope_span span;                                                                                         \
@@ -71,11 +69,5 @@ EXPORT void *mmap64(void *address, size_t length, int protection, int flags, int
 
 DECLARE_NEXT(msync)
 EXPORT int msync(void *address, size_t length, int flags) {
-    if (LOAD(&files_mapped) == 0 || !recording() || !is_owner())
-        return NEXT(msync)(address, length, flags);
-    struct pioscope_span span;
-    pio_span_begin(&span);
-    int result = NEXT(msync)(address, length, flags);
-    pio_finish_simple(&span, PIO_CALL_MSYNC, -1, PIO_NO_OFFSET, length, result);
-    return result;
+    MSYNC_BODY(length, NEXT(msync)(address, length, flags))
 }

@@ -1,7 +1,5 @@
 /* Calls that name a path, and calls that ask or tell what a file is. */
-#include "pio_by_number.h"
-#include "pio_hook.h"
-#include "pio_kernel.h"
+#include "pio_bodies.h"
 #include "pio_names.h"
 
 #include <dirent.h>
@@ -11,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The same after a call on two names. The second's id stands where others have a size; 0 if it is not known. */
-static __attribute__((noinline)) void finish_names(const struct pioscope_span *span, uint32_t call, int folder,
-                                                   const char *name, int other_folder, const char *other, int64_t result) {
+/* The second's id stands where others have a size; 0 if it is not known. */
+__attribute__((noinline)) void pio_finish_names(const struct pioscope_span *span, uint32_t call, int folder, const char *name,
+                                                int other_folder, const char *other, int64_t result) {
     int saved = errno;
     bool is_readable = other != NULL && name != NULL && (result >= 0 || (saved != EFAULT && saved != ENAMETOOLONG));
     bool is_recorded = is_readable && (LOAD(&pio_spool.thinning) == 0 || pio_spared(call, result));
@@ -24,16 +22,6 @@ static __attribute__((noinline)) void finish_names(const struct pioscope_span *s
     pio_finish_name(span, call, 0, folder, name, size, result);
 }
 
-/* `type result = next_call`, of which -1 says that it failed. `path` is meant from `folder` on. */
-#define PATH_BODY(type, folder, path, call, size, next_call)                                                           \
-    if (!recording() || !is_owner())                                                                                   \
-        return next_call;                                                                                              \
-    struct pioscope_span span;                                                                                         \
-    pio_span_begin(&span);                                                                                             \
-    type result = next_call;                                                                                           \
-    pio_finish_name(&span, call, 0, folder, path, (uint64_t)(size), result == (type)-1 ? -1 : 0);                      \
-    return result;
-
 #define HOOK_ON_PATH(name, parameters, folder, path, call, size, next_call)                                            \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name parameters {                                                                                       \
@@ -43,13 +31,7 @@ static __attribute__((noinline)) void finish_names(const struct pioscope_span *s
 #define HOOK_ON_TWO(name, parameters, call, folder, path, other_folder, other, next_call)                              \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name parameters {                                                                                       \
-        if (!recording() || !is_owner())                                                                               \
-            return next_call;                                                                                          \
-        struct pioscope_span span;                                                                                     \
-        pio_span_begin(&span);                                                                                         \
-        int result = next_call;                                                                                        \
-        finish_names(&span, call, folder, path, other_folder, other, result);                                          \
-        return result;                                                                                                 \
+        TWO_BODY(call, folder, path, other_folder, other, next_call)                                                   \
     }
 
 HOOK_ON_PATH(truncate, (const char *path, off_t size), AT_FDCWD, path, PIO_CALL_TRUNCATE, size, NEXT(truncate)(path, size))
@@ -122,53 +104,27 @@ HOOK_ON_DESCRIPTOR(fstat, (int fd, struct stat *status), PIO_CALL_STAT, PIO_NO_O
 HOOK_ON_DESCRIPTOR(fstat64, (int fd, struct stat64 *status), PIO_CALL_STAT, PIO_NO_OFFSET, 0,
                    NEXT(fstat64)(fd, status))
 
-/* With AT_EMPTY_PATH, an empty path means the descriptor itself, and so does none. Rust's library asks so, and probes without a
- * path. */
-#define STATUS_AT_BODY(next_call)                                                                                      \
-    if ((flags & AT_EMPTY_PATH) && tracked(fd) && is_owner()) {                                                        \
-        struct pioscope_span span;                                                                                     \
-        pio_span_begin(&span);                                                                                         \
-        int result = next_call;                                                                                        \
-        bool is_readable = path != NULL && (result == 0 || errno != EFAULT);                                           \
-        if (path == NULL || (is_readable && path[0] == 0))                                                             \
-            pio_finish_simple(&span, PIO_CALL_STAT, fd, PIO_NO_OFFSET, 0, result);                                     \
-        else                                                                                                           \
-            pio_finish_name(&span, PIO_CALL_STAT, 0, fd, path, 0, result);                                             \
-        return result;                                                                                                 \
-    }                                                                                                                  \
-    PATH_BODY(int, fd, path, PIO_CALL_STAT, 0, next_call)
+void pio_finish_status(const struct pioscope_span *span, int fd, const char *path, int result) {
+    bool is_readable = path != NULL && (result == 0 || errno != EFAULT);
+    if (path == NULL || (is_readable && path[0] == 0))
+        pio_finish_simple(span, PIO_CALL_STAT, fd, PIO_NO_OFFSET, 0, result);
+    else
+        pio_finish_name(span, PIO_CALL_STAT, 0, fd, path, 0, result);
+}
 
 DECLARE_NEXT(fstatat)
 EXPORT int fstatat(int fd, const char *path, struct stat *status, int flags) {
-    STATUS_AT_BODY(NEXT(fstatat)(fd, path, status, flags))
+    STATUS_AT_BODY(fd, path, flags, NEXT(fstatat)(fd, path, status, flags))
 }
 
 DECLARE_NEXT(fstatat64)
 EXPORT int fstatat64(int fd, const char *path, struct stat64 *status, int flags) {
-    STATUS_AT_BODY(NEXT(fstatat64)(fd, path, status, flags))
+    STATUS_AT_BODY(fd, path, flags, NEXT(fstatat64)(fd, path, status, flags))
 }
 
 DECLARE_NEXT(statx)
 EXPORT int statx(int fd, const char *path, int flags, unsigned mask, struct statx *status) {
-    STATUS_AT_BODY(NEXT(statx)(fd, path, flags, mask, status))
-}
-
-int pio_stat_by_number(long number, const char *path, void *status) {
-    PATH_BODY(int, AT_FDCWD, path, PIO_CALL_STAT, 0, (int)KERNEL(number, path, status))
-}
-
-int pio_fstatat_by_number(int fd, const char *path, void *status, int flags) {
-    STATUS_AT_BODY((int)KERNEL(SYS_newfstatat, fd, path, status, flags))
-}
-
-int pio_fstat_by_number(int fd, void *status) {
-    if (!tracked(fd))
-        return (int)KERNEL(SYS_fstat, fd, status);
-    struct pioscope_span span;
-    pio_span_begin(&span);
-    int result = (int)KERNEL(SYS_fstat, fd, status);
-    pio_finish_simple(&span, PIO_CALL_STAT, fd, PIO_NO_OFFSET, 0, result);
-    return result;
+    STATUS_AT_BODY(fd, path, flags, NEXT(statx)(fd, path, flags, mask, status))
 }
 
 /* The names that programs built for C libraries before 2.33 call. */
@@ -195,12 +151,12 @@ HOOK_ON_DESCRIPTOR(__fxstat64, (int version, int fd, struct stat64 *status), PIO
 
 DECLARE_NEXT(__fxstatat)
 EXPORT int __fxstatat(int version, int fd, const char *path, struct stat *status, int flags) {
-    STATUS_AT_BODY(NEXT(__fxstatat)(version, fd, path, status, flags))
+    STATUS_AT_BODY(fd, path, flags, NEXT(__fxstatat)(version, fd, path, status, flags))
 }
 
 DECLARE_NEXT(__fxstatat64)
 EXPORT int __fxstatat64(int version, int fd, const char *path, struct stat64 *status, int flags) {
-    STATUS_AT_BODY(NEXT(__fxstatat64)(version, fd, path, status, flags))
+    STATUS_AT_BODY(fd, path, flags, NEXT(__fxstatat64)(version, fd, path, status, flags))
 }
 
 HOOK_ON_DESCRIPTOR(fchmod, (int fd, mode_t mode), PIO_CALL_CHMOD, PIO_NO_OFFSET, 0, NEXT(fchmod)(fd, mode))

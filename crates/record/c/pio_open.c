@@ -1,9 +1,8 @@
 #include "pio_open.h"
-#include "pio_by_number.h"
+#include "pio_bodies.h"
 #include "pio_call_sites.h"
 #include "pio_cold.h"
 #include "pio_file_system.h"
-#include "pio_hook.h"
 #include "pio_kernel.h"
 #include "pio_paths.h"
 
@@ -70,15 +69,6 @@ __attribute__((noinline)) void pio_finish_open(const struct pioscope_span *span,
         va_end(arguments);                                                                                             \
     }
 
-#define OPEN_BODY(call, folder, path, flags, next_call)                                                                \
-    if (!recording() || !is_owner())                                                                                   \
-        return next_call;                                                                                              \
-    struct pioscope_span span;                                                                                         \
-    pio_span_begin(&span);                                                                                             \
-    int fd = next_call;                                                                                                \
-    pio_finish_open(&span, call, folder, path, fd, flags);                                                             \
-    return fd;
-
 #define HOOK_OPEN(name)                                                                                                \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT int name(const char *path, int flags, ...) {                                                                \
@@ -117,17 +107,6 @@ HOOK_OPENAT_2(__openat_2)
 HOOK_OPENAT_2(__openat64_2)
 HOOK_CREAT(creat)
 HOOK_CREAT(creat64)
-
-int pio_openat2(int folder, const char *path, const uint64_t *how, size_t size) {
-    if (!recording() || !is_owner())
-        return (int)KERNEL(SYS_openat2, folder, path, how, size);
-    struct pioscope_span span;
-    pio_span_begin(&span);
-    int fd = (int)KERNEL(SYS_openat2, folder, path, how, size);
-    /* Where it failed, the kernel may not have been able to read them. */
-    pio_finish_open(&span, PIO_CALL_OPEN, folder, path, fd, fd < 0 ? 0 : (int)how[0]);
-    return fd;
-}
 
 /* Temporary files: opened inside the C library. -------------------------------------------------------------------- */
 

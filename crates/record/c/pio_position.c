@@ -1,5 +1,5 @@
 /* Calls on a descriptor that move it, change the file's size, sync it, or advise on its use. */
-#include "pio_hook.h"
+#include "pio_bodies.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -7,13 +7,7 @@
 #define HOOK_LSEEK(name, offset_type)                                                                                  \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT offset_type name(int fd, offset_type offset, int whence) {                                                  \
-        if (!tracked(fd))                                                                                              \
-            return NEXT(name)(fd, offset, whence);                                                                     \
-        struct pioscope_span span;                                                                                     \
-        pio_span_begin(&span);                                                                                         \
-        offset_type position = NEXT(name)(fd, offset, whence);                                                         \
-        pio_finish_simple(&span, PIO_CALL_LSEEK, fd, position < 0 ? 0 : (uint64_t)position, 0, position < 0 ? -1 : 0); \
-        return position;                                                                                               \
+        LSEEK_BODY(offset_type, fd, NEXT(name)(fd, offset, whence))                                                    \
     }
 
 HOOK_LSEEK(lseek, off_t)

@@ -126,8 +126,7 @@ static void count_processor_waits(void) {
         STORE(&pio_spool.header->processor_waits_ns, (uint64_t)(so_far.waited_ns - waits_before_start.waited_ns + 1));
 }
 
-/* Whatever way a process ends. */
-static void finish_process(void) {
+void pio_finish_process(void) {
     pio_finish_rings();
     pio_count_faults();
     count_processor_waits();
@@ -135,7 +134,7 @@ static void finish_process(void) {
 }
 
 void pio_stop_recording(void) {
-    finish_process();
+    pio_finish_process();
     pio_switched_off = true;
     RELEASE(pio_alive, 0);
 }
@@ -148,13 +147,13 @@ void pio_go_on_recording(void) {
 }
 
 __attribute__((destructor)) static void process_ends(void) {
-    finish_process();
+    pio_finish_process();
 }
 
 #define HOOK_EXIT(name)                                                                                                \
     DECLARE_NEXT(name)                                                                                                 \
     EXPORT __attribute__((noreturn)) void name(int status) {                                                           \
-        finish_process();                                                                                              \
+        pio_finish_process();                                                                                              \
         NEXT(name)(status);                                                                                            \
         __builtin_unreachable();                                                                                       \
     }

@@ -23,6 +23,9 @@ static inline bool recording(void) {
     return LIKELY(LOAD(ACQUIRE(&pio_alive)) != 0) || (!pio_switched_off && pio_start());
 }
 
+/* Before it ends, in whatever way. */
+void pio_finish_process(void);
+
 /* Nothing is recorded of this process any more, nor of the children that it forks: for its trace it ends here. No system call is
  * made of ours from then on, but where it starts a program (pio_exec.c). */
 void pio_stop_recording(void);

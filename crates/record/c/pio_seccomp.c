@@ -12,8 +12,9 @@
 #include <sys/prctl.h>
 
 /* Whether a call restricts the process, if it succeeds. Without a filter it only asks what there is. */
-static bool restricts(long number, long a, long b, long c) {
-    if (number == SYS_prctl)
+static bool restricts(const struct numbered *asked) {
+    long a = asked->a, b = asked->b, c = asked->c;
+    if (asked->number == SYS_prctl)
         return a == PR_SET_SECCOMP && (b == SECCOMP_MODE_STRICT || (b == SECCOMP_MODE_FILTER && c != 0));
     return a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0);
 }
@@ -25,14 +26,14 @@ static void note_this_program(void) {
     pio_note_unseen((uint32_t)getpid(), "seccomp", program);
 }
 
-long pio_restrict(long number, long a, long b, long c, long d, long e) {
-    if (!restricts(number, a, b, c) || !recording() || !is_owner())
-        return KERNEL(number, a, b, c, d, e);
+long pio_restrict(const struct numbered *asked) {
+    if (!restricts(asked) || !recording() || !is_owner())
+        return pass_on(asked);
     int saved = errno;
     pio_stop_recording();
     note_this_program();
     errno = saved;
-    long result = KERNEL(number, a, b, c, d, e);
+    long result = pass_on(asked);
     if (result < 0) {
         saved = errno;
         pio_take_back_unseen();
@@ -50,6 +51,6 @@ EXPORT int prctl(int option, ...) {
          e = va_arg(arguments, long);
     va_end(arguments);
     if (option == PR_SET_SECCOMP)
-        return (int)pio_restrict(SYS_prctl, option, b, c, d, e);
+        return (int)pio_restrict(&(struct numbered){SYS_prctl, option, b, c, d, e, 0});
     return NEXT(prctl)(option, b, c, d, e);
 }

@@ -2,10 +2,12 @@
 #ifndef PIO_SECCOMP_H
 #define PIO_SECCOMP_H
 
+#include "pio_numbered.h"
+
 #pragma GCC visibility push(hidden)
 
-/* prctl(2) or seccomp(2), by number, as the C library's syscall() does it. */
-long pio_restrict(long number, long a, long b, long c, long d, long e);
+/* prctl(2) or seccomp(2). */
+long pio_restrict(const struct numbered *asked);
 
 #pragma GCC visibility pop
 

@@ -1,210 +1,215 @@
-/* System calls by number. Those that return as the functions do are the functions. The numbers of old calls are those of some processors
- * alone. */
-#include "pio_by_number.h"
-#include "pio_kernel.h"
+/* System calls by number. They are recorded as the functions of that name are, and passed on as what they are. The numbers of old calls
+ * are those of some processors alone. */
+#include "pio_bodies.h"
 #include "pio_libaio.h"
+#include "pio_numbered.h"
+#include "pio_process.h"
 #include "pio_seccomp.h"
-#include "pio_uring.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-/* Ours, which is there where the headers are those of a C library before 2.34, too. */
-int close_range(unsigned first, unsigned last, int flags);
-int execveat(int folder, const char *path, char *const words[], char *const environment[], int flags);
+#define DATA(call, offset, size)                                                                                       \
+    {                                                                                                                  \
+        DATA_BODY(call, fd, offset, size, pass_on(asked))                                                              \
+    }
+#define WRITE_AT(call, appends, size)                                                                                  \
+    {                                                                                                                  \
+        WRITE_AT_BODY(call, fd, asked->d, appends, size, pass_on(asked))                                               \
+    }
+#define COPY(from, from_offset, to, to_offset, count)                                                                  \
+    {                                                                                                                  \
+        const off64_t *from_at = (const off64_t *)from_offset, *to_at = (const off64_t *)to_offset;                    \
+        COPY_BODY(from, from_at, to, to_at, count, pass_on(asked))                                                     \
+    }
+#define ON_DESCRIPTOR(call, offset, size)                                                                              \
+    {                                                                                                                  \
+        ON_DESCRIPTOR_BODY(fd, call, offset, size, (int)pass_on(asked))                                                \
+    }
+#define OPEN(call, folder, path, flags)                                                                                \
+    {                                                                                                                  \
+        OPEN_BODY(call, folder, (const char *)path, flags, (int)pass_on(asked))                                        \
+    }
+#define PATH(folder, path, call, size)                                                                                 \
+    {                                                                                                                  \
+        PATH_BODY(long, folder, (const char *)path, call, size, pass_on(asked))                                        \
+    }
+#define TWO(call, folder, path, other_folder, other)                                                                   \
+    {                                                                                                                  \
+        TWO_BODY(call, folder, (const char *)path, other_folder, (const char *)other, (int)pass_on(asked))             \
+    }
+#define STATUS_AT(path, flags)                                                                                         \
+    {                                                                                                                  \
+        STATUS_AT_BODY(fd, (const char *)path, flags, (int)pass_on(asked))                                             \
+    }
+#define BODY(body)                                                                                                     \
+    {                                                                                                                  \
+        body                                                                                                           \
+    }
 
-/* As the kernel says it. */
-static long error_of(int error) {
-    if (error == 0)
-        return 0;
-    errno = error;
-    return -1;
-}
-
-/* A program or a library may have such a function of its own, which makes the call by its number: it is what is meant then. */
-static __thread bool is_within __attribute__((tls_model("initial-exec")));
-
-static long by_function(long number, long a, long b, long c, long d, long e, long f) {
-    switch (number) {
+static long make(const struct numbered *asked) {
+    const long a = asked->a, b = asked->b, c = asked->c, d = asked->d, e = asked->e;
+    const int fd = (int)a;
+    const struct iovec *vector = (const struct iovec *)b;
+    switch (asked->number) {
     case SYS_read:
-        return read((int)a, (void *)b, (size_t)c);
+        DATA(PIO_CALL_READ, PIO_NO_OFFSET, (uint64_t)c)
     case SYS_write:
-        return write((int)a, (const void *)b, (size_t)c);
+        DATA(PIO_CALL_WRITE, PIO_NO_OFFSET, (uint64_t)c)
     case SYS_pread64:
-        return pread64((int)a, (void *)b, (size_t)c, d);
+        DATA(PIO_CALL_PREAD, d, (uint64_t)c)
     case SYS_pwrite64:
-        return pwrite64((int)a, (const void *)b, (size_t)c, d);
+        WRITE_AT(PIO_CALL_PWRITE, pio_appends(fd), (uint64_t)c)
     case SYS_readv:
-        return readv((int)a, (const struct iovec *)b, (int)c);
+        DATA(PIO_CALL_READV, PIO_NO_OFFSET, vector_bytes(vector, (int)c, result))
     case SYS_writev:
-        return writev((int)a, (const struct iovec *)b, (int)c);
+        DATA(PIO_CALL_WRITEV, PIO_NO_OFFSET, vector_bytes(vector, (int)c, result))
     case SYS_preadv:
-        return preadv64((int)a, (const struct iovec *)b, (int)c, d);
+    case SYS_preadv2: /* `e` is the high half of an offset where one word does not hold it; offset -1 is PIO_NO_OFFSET */
+        DATA(PIO_CALL_PREADV, d, vector_bytes(vector, (int)c, result))
     case SYS_pwritev:
-        return pwritev64((int)a, (const struct iovec *)b, (int)c, d);
-    case SYS_preadv2: /* `e` is the high half of an offset where one word does not hold it */
-        return preadv64v2((int)a, (const struct iovec *)b, (int)c, d, (int)f);
+        WRITE_AT(PIO_CALL_PWRITEV, pio_appends(fd), vector_bytes(vector, (int)c, result))
     case SYS_pwritev2:
-        return pwritev64v2((int)a, (const struct iovec *)b, (int)c, d, (int)f);
+        WRITE_AT(PIO_CALL_PWRITEV, pio_appends_by(fd, (int)asked->f, d), vector_bytes(vector, (int)c, result))
+    case SYS_copy_file_range:
+    case SYS_splice:
+        COPY(fd, b, (int)c, d, (size_t)e)
+    case SYS_sendfile:
+        COPY((int)b, c, fd, 0, (size_t)d)
 #ifdef SYS_open
     case SYS_open:
-        return open64((const char *)a, (int)b, (mode_t)c);
+        OPEN(PIO_CALL_OPEN, AT_FDCWD, a, (int)b)
     case SYS_creat:
-        return creat64((const char *)a, (mode_t)b);
+        OPEN(PIO_CALL_CREAT, AT_FDCWD, a, O_CREAT | O_WRONLY | O_TRUNC)
 #endif
     case SYS_openat:
-        return openat64((int)a, (const char *)b, (int)c, (mode_t)d);
-    case SYS_openat2:
-        return pio_openat2((int)a, (const char *)b, (const uint64_t *)c, (size_t)d);
+        OPEN(PIO_CALL_OPEN, fd, b, (int)c)
+    case SYS_openat2: /* the flags come first; where it failed, the kernel may not have been able to read them */
+        OPEN(PIO_CALL_OPEN, fd, b, result < 0 ? 0 : (int)*(const uint64_t *)c)
     case SYS_close:
-        return close((int)a);
+        BODY(CLOSE_BODY(fd, (int)pass_on(asked)))
     case SYS_close_range:
-        return close_range((unsigned)a, (unsigned)b, (int)c);
+        BODY(CLOSE_RANGE_BODY((unsigned)a, (unsigned)b, c, (int)pass_on(asked)))
     case SYS_dup:
-        return dup((int)a);
+        BODY(DUP_BODY(fd, (int)pass_on(asked)))
 #ifdef SYS_dup2
     case SYS_dup2:
-        return dup2((int)a, (int)b);
 #endif
     case SYS_dup3:
-        return dup3((int)a, (int)b, (int)c);
-    case SYS_fcntl: /* the C library asks the kernel for an owner in another way */
-        return b == F_GETOWN ? KERNEL(number, a, b, c) : fcntl((int)a, (int)b, c);
+        BODY(DUP_OVER_BODY(fd, (int)b, pass_on(asked)))
+    case SYS_fcntl:
+        BODY(FCNTL_BODY(fd, (int)b, c, (int)pass_on(asked)))
     case SYS_lseek:
-        return lseek64((int)a, b, (int)c);
+        BODY(LSEEK_BODY(long, fd, pass_on(asked)))
     case SYS_fsync:
-        return fsync((int)a);
+        ON_DESCRIPTOR(PIO_CALL_FSYNC, PIO_NO_OFFSET, 0)
     case SYS_fdatasync:
-        return fdatasync((int)a);
+        ON_DESCRIPTOR(PIO_CALL_FDATASYNC, PIO_NO_OFFSET, 0)
     case SYS_sync_file_range:
-        return sync_file_range((int)a, b, c, (unsigned)d);
+        ON_DESCRIPTOR(PIO_CALL_SYNC_FILE_RANGE, b, c)
     case SYS_syncfs:
-        return syncfs((int)a);
+        ON_DESCRIPTOR(PIO_CALL_SYNC, PIO_NO_OFFSET, 0)
     case SYS_sync:
-        sync();
-        return 0;
+        BODY(ON_ALL_BODY(PIO_CALL_SYNC, 0, (int)pass_on(asked)))
     case SYS_ftruncate:
-        return ftruncate64((int)a, b);
+        ON_DESCRIPTOR(PIO_CALL_FTRUNCATE, PIO_NO_OFFSET, b)
     case SYS_fallocate:
-        return fallocate64((int)a, (int)b, c, d);
+        ON_DESCRIPTOR(PIO_CALL_FALLOCATE, c, d)
     case SYS_fadvise64:
-        return error_of(posix_fadvise64((int)a, b, c, (int)d));
+        ON_DESCRIPTOR(PIO_CALL_POSIX_FADVISE, b, c)
     case SYS_flock:
-        return flock((int)a, (int)b);
+        ON_DESCRIPTOR(PIO_CALL_FLOCK, PIO_NO_OFFSET, 0)
+    case SYS_fchmod:
+        ON_DESCRIPTOR(PIO_CALL_CHMOD, PIO_NO_OFFSET, 0)
+    case SYS_fstat:
+        ON_DESCRIPTOR(PIO_CALL_STAT, PIO_NO_OFFSET, 0)
     case SYS_msync:
-        return msync((void *)a, (size_t)b, (int)c);
-    case SYS_copy_file_range:
-        return copy_file_range((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
-    case SYS_sendfile:
-        return sendfile64((int)a, (int)b, (off64_t *)c, (size_t)d);
-    case SYS_splice:
-        return splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f);
+        BODY(MSYNC_BODY(b, (int)pass_on(asked)))
     case SYS_statx:
-        return statx((int)a, (const char *)b, (int)c, (unsigned)d, (struct statx *)e);
+        STATUS_AT(b, (int)c)
+    case SYS_newfstatat:
+        STATUS_AT(b, (int)d)
 #ifdef SYS_stat
     case SYS_stat:
     case SYS_lstat:
-        return pio_stat_by_number(number, (const char *)a, (void *)b);
+        PATH(AT_FDCWD, a, PIO_CALL_STAT, 0)
 #endif
-    case SYS_fstat:
-        return pio_fstat_by_number((int)a, (void *)b);
-    case SYS_newfstatat:
-        return pio_fstatat_by_number((int)a, (const char *)b, (void *)c, (int)d);
     case SYS_truncate:
-        return truncate64((const char *)a, b);
+        PATH(AT_FDCWD, a, PIO_CALL_TRUNCATE, b)
 #ifdef SYS_unlink
     case SYS_unlink:
-        return unlink((const char *)a);
+        PATH(AT_FDCWD, a, PIO_CALL_UNLINK, 0)
     case SYS_rmdir:
-        return rmdir((const char *)a);
+        PATH(AT_FDCWD, a, PIO_CALL_RMDIR, 0)
     case SYS_mkdir:
-        return mkdir((const char *)a, (mode_t)b);
+        PATH(AT_FDCWD, a, PIO_CALL_MKDIR, 0)
     case SYS_rename:
-        return rename((const char *)a, (const char *)b);
+        TWO(PIO_CALL_RENAME, AT_FDCWD, a, AT_FDCWD, b)
     case SYS_link:
-        return link((const char *)a, (const char *)b);
+        TWO(PIO_CALL_LINK, AT_FDCWD, a, AT_FDCWD, b)
     case SYS_symlink:
-        return symlink((const char *)a, (const char *)b);
+        TWO(PIO_CALL_SYMLINK, AT_FDCWD, b, AT_FDCWD, a)
     case SYS_chmod:
-        return chmod((const char *)a, (mode_t)b);
+        PATH(AT_FDCWD, a, PIO_CALL_CHMOD, 0)
     case SYS_access:
-        return access((const char *)a, (int)b);
+        PATH(AT_FDCWD, a, PIO_CALL_ACCESS, 0)
     case SYS_readlink:
-        return readlink((const char *)a, (char *)b, (size_t)c);
+        PATH(AT_FDCWD, a, PIO_CALL_READLINK, 0)
 #endif
     case SYS_unlinkat:
-        return unlinkat((int)a, (const char *)b, (int)c);
+        PATH(fd, b, (int)c & AT_REMOVEDIR ? PIO_CALL_RMDIR : PIO_CALL_UNLINK, 0)
     case SYS_mkdirat:
-        return mkdirat((int)a, (const char *)b, (mode_t)c);
+        PATH(fd, b, PIO_CALL_MKDIR, 0)
 #ifdef SYS_renameat
     case SYS_renameat:
-        return renameat((int)a, (const char *)b, (int)c, (const char *)d);
 #endif
     case SYS_renameat2:
-        return renameat2((int)a, (const char *)b, (int)c, (const char *)d, (unsigned)e);
+        TWO(PIO_CALL_RENAME, fd, b, (int)c, d)
     case SYS_linkat:
-        return linkat((int)a, (const char *)b, (int)c, (const char *)d, (int)e);
+        TWO(PIO_CALL_LINK, fd, b, (int)c, d)
     case SYS_symlinkat:
-        return symlinkat((const char *)a, (int)b, (const char *)c);
-    case SYS_fchmod:
-        return fchmod((int)a, (mode_t)b);
+        TWO(PIO_CALL_SYMLINK, (int)b, c, (int)b, a)
     case SYS_fchmodat:
-        return fchmodat((int)a, (const char *)b, (mode_t)c, 0);
+        PATH(fd, b, PIO_CALL_CHMOD, 0)
     case SYS_faccessat:
-        return faccessat((int)a, (const char *)b, (int)c, 0);
+        PATH(fd, b, PIO_CALL_ACCESS, 0)
     case SYS_readlinkat:
-        return readlinkat((int)a, (const char *)b, (char *)c, (size_t)d);
+        PATH(fd, b, PIO_CALL_READLINK, 0)
     case SYS_execve:
-        return execve((const char *)a, (char *const *)b, (char *const *)c);
     case SYS_execveat:
-        return execveat((int)a, (const char *)b, (char *const *)c, (char *const *)d, (int)e);
+        return pio_numbered_exec(asked);
     case SYS_wait4:
-        return wait4((pid_t)a, (int *)b, (int)c, (struct rusage *)d);
-    case SYS_waitid: /* the function does not ask for what the child used */
-        return e != 0 ? KERNEL(number, a, b, c, d, e) : waitid((idtype_t)a, (id_t)b, (siginfo_t *)c, (int)d);
+    case SYS_waitid:
+        return pio_numbered_wait(asked);
     case SYS_exit_group:
-        _exit((int)a);
+        pio_finish_process();
+        return pass_on(asked);
     case SYS_io_submit:
     case SYS_io_getevents:
     case SYS_io_cancel:
 #ifdef SYS_io_pgetevents
     case SYS_io_pgetevents:
 #endif
-        return pio_libaio_syscall(number, a, b, c, d, e, f);
+        return pio_numbered_libaio(asked);
     case SYS_prctl:
     case SYS_seccomp:
-        return pio_restrict(number, a, b, c, d, e);
+        return pio_restrict(asked);
     case SYS_io_uring_setup:
-        return pio_ring_setup(a, (struct ring_params *)b);
+        return pio_ring_setup(asked);
     case SYS_io_uring_enter:
-        return pio_ring_enter((int)a, b, c, d, e, f);
+        return pio_ring_enter(asked);
     case SYS_io_uring_register:
-        return pio_ring_register((int)a, b, (const void *)c, d);
+        return pio_ring_register(asked);
     default: /* also mmap: libraries that stand for it make the call so */
-        is_within = false;
-        return KERNEL(number, a, b, c, d, e, f);
+        return pass_on(asked);
     }
 }
 
 EXPORT long syscall(long number, ...) {
-    va_list arguments;
-    va_start(arguments, number);
-    long a = va_arg(arguments, long), b = va_arg(arguments, long), c = va_arg(arguments, long),
-         d = va_arg(arguments, long), e = va_arg(arguments, long), f = va_arg(arguments, long);
-    va_end(arguments);
-    if (UNLIKELY(is_within))
-        return KERNEL(number, a, b, c, d, e, f);
-    is_within = true;
-    long result = by_function(number, a, b, c, d, e, f);
-    is_within = false;
-    return result;
+    va_list words;
+    va_start(words, number);
+    struct numbered asked = {.number = number};
+    asked.a = va_arg(words, long), asked.b = va_arg(words, long), asked.c = va_arg(words, long);
+    asked.d = va_arg(words, long), asked.e = va_arg(words, long), asked.f = va_arg(words, long);
+    va_end(words);
+    return make(&asked);
 }

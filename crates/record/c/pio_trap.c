@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 
@@ -35,9 +36,10 @@ static bool traps_are_used;
 static struct sigaction program_action;
 
 DECLARE_NEXT(sigaction)
+DECLARE_NEXT(syscall)
 
 /* The signal is no trap of ours. */
-static void pass_on(int number, siginfo_t *what, void *context) {
+static void hand_on(int number, siginfo_t *what, void *context) {
     if (program_action.sa_flags & SA_SIGINFO) {
         program_action.sa_sigaction(number, what, context);
     } else if (program_action.sa_handler == SIG_DFL) {
@@ -52,13 +54,14 @@ static void at_trap(int number, siginfo_t *what, void *context) {
     int saved = errno;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     if (what->si_code != CODE_OF_TRAP) {
-        pass_on(number, what, context);
+        hand_on(number, what, context);
     } else if (registers[REG_RAX] != SYS_io_uring_enter) {
         trap = TRAP_ALLOWS;
         registers[REG_RIP] -= SYSCALL_INSTRUCTION_BYTES;
     } else {
-        long result = pio_ring_enter((int)registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
-                                     registers[REG_R10], registers[REG_R8], registers[REG_R9]);
+        long result = pio_ring_enter(&(struct numbered){SYS_io_uring_enter, registers[REG_RDI], registers[REG_RSI],
+                                                        registers[REG_RDX], registers[REG_R10], registers[REG_R8],
+                                                        registers[REG_R9]});
         registers[REG_RAX] = result < 0 ? -errno : result;
     }
     errno = saved;
@@ -87,7 +90,7 @@ void pio_trap_ring_calls(void) {
         return;
     uintptr_t end = 0;
     dl_iterate_phdr(find_end, &end);
-    uintptr_t libc = (uintptr_t)next_function(&pio_next_of_syscall, "syscall");
+    uintptr_t libc = (uintptr_t)NEXT(syscall);
     if (end == 0 || (uintptr_t)&at_trap < end || libc < end)
         return;
     struct sigaction action = {.sa_sigaction = at_trap, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};

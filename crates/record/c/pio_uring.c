@@ -138,7 +138,7 @@ uint32_t pio_ring_tail(const struct ring *ring) {
 /* Open and close --------------------------------------------------------------------------------------------------- */
 
 static char *map_ring(int fd, size_t bytes, long long offset) {
-    void *memory = (void *)pio_kernel_mmap(NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
+    void *memory = (void *)KERNEL(SYS_mmap, NULL, bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, offset);
     if (memory == MAP_FAILED)
         return NULL;
     madvise(memory, bytes, MADV_DONTFORK);
@@ -347,7 +347,7 @@ static void register_files(struct ring *ring, const int *files, uint32_t count) 
     unregister_files(ring);
     if (count == 0)
         return;
-    void *memory = (void *)pio_kernel_mmap(NULL, count * sizeof *ring->fixed, PROT_READ | PROT_WRITE,
+    void *memory = (void *)KERNEL(SYS_mmap, NULL, count * sizeof *ring->fixed, PROT_READ | PROT_WRITE,
                                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return;
@@ -756,13 +756,13 @@ void pio_finish_rings(void) {
         count_device_bytes();
 }
 
-/* System calls of the C library ------------------------------------------------------------------------------------ */
+/* System calls by number ------------------------------------------------------------------------------------------- */
 
-long pio_ring_setup(long entries, struct ring_params *made) {
+long pio_ring_setup(const struct numbered *asked) {
     pio_begin_change();
-    long fd = KERNEL(SYS_io_uring_setup, entries, made);
+    long fd = pass_on(asked);
     if (fd >= 0)
-        pio_follow_ring((int)fd, made);
+        pio_follow_ring((int)fd, (const struct ring_params *)asked->b);
     pio_end_change();
     if (fd >= 0 && pio_follows_ring((int)fd)) {
         int saved = errno;
@@ -772,18 +772,18 @@ long pio_ring_setup(long entries, struct ring_params *made) {
     return fd;
 }
 
-long pio_ring_enter(int fd, long count, long least, long flags, long argument, long bytes) {
-    struct ring *ring = flags & RING_ENTER_REGISTERED_RING ? NULL : pio_take_ring(fd);
+long pio_ring_enter(const struct numbered *asked) {
+    struct ring *ring = asked->d & RING_ENTER_REGISTERED_RING ? NULL : pio_take_ring((int)asked->a);
     struct pioscope_span span;
     bool submits = pio_begin_ring_call(ring, &span, ring == NULL ? 0 : ACQUIRE(ring->sq_tail));
-    long result = KERNEL(SYS_io_uring_enter, fd, count, least, flags, argument, bytes);
+    long result = pass_on(asked);
     pio_end_ring_call(ring, &span, submits);
     return result;
 }
 
-long pio_ring_register(int fd, long what, const void *argument, long count) {
-    long result = KERNEL(SYS_io_uring_register, fd, what, argument, count);
+long pio_ring_register(const struct numbered *asked) {
+    long result = pass_on(asked);
     if (result >= 0)
-        pio_see_registration(fd, (uint32_t)what, argument, (uint32_t)count);
+        pio_see_registration((int)asked->a, (uint32_t)asked->b, (const void *)asked->c, (uint32_t)asked->d);
     return result;
 }

@@ -12,6 +12,7 @@
 #define PIO_URING_H
 
 #include "pio_async.h"
+#include "pio_numbered.h"
 
 #include <sys/syscall.h>
 
@@ -110,10 +111,10 @@ void pio_look_at_close(void);
 /* In a forked child: it has the rings' descriptors, but what is in flight is its parent's. */
 void pio_forget_rings(void);
 
-/* System calls of the C library. */
-long pio_ring_setup(long entries, struct ring_params *made);
-long pio_ring_enter(int fd, long count, long least, long flags, long argument, long bytes);
-long pio_ring_register(int fd, long what, const void *argument, long count);
+/* System calls by number. */
+long pio_ring_setup(const struct numbered *asked);
+long pio_ring_enter(const struct numbered *asked);
+long pio_ring_register(const struct numbered *asked);
 
 #pragma GCC visibility pop
 

@@ -94,7 +94,11 @@ impl Summary {
                 ["call was", "calls were"],
                 "made but not recorded: the disk or the budget was used up, or a signal came at a bad moment",
             ),
-            (left_nothing, ["process", "processes"], "left nothing that can be read"),
+            (
+                left_nothing,
+                ["process", "processes"],
+                "left nothing that can be read: the disk or the budget had no 64 KiB left for it, or its spool is damaged",
+            ),
             (
                 self.damaged,
                 ["place in the spools is", "places in the spools are"],

@@ -39,6 +39,9 @@ const LOOK_FOR_PROCESSES_EVERY: Duration = Duration::from_millis(100);
 const LET_END_LOOKS: usize = 100;
 const LET_END_EVERY: Duration = Duration::from_millis(10);
 
+/// What a process needs of a budget at least, to leave anything (`FIRST_SEGMENT_BYTES` of `c/pio_room.h`).
+pub const LEAST_BUDGET_BYTES: u64 = 64 << 10;
+
 /// What to record, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -56,7 +59,7 @@ pub struct Options {
     /// What to keep of it, and how exactly.
     pub settings: Settings,
     /// Bytes that the recorded calls of each host's processes may take until the job is over: the less of it is left,
-    /// the fewer calls are kept. Without, only the disk limits them.
+    /// the fewer calls are kept. Without, only the disk limits them. Of less than [`LEAST_BUDGET_BYTES`] nothing is recorded.
     pub budget_bytes: Option<u64>,
     /// Called once a second with what the job does, and in the end.
     pub live: Option<fn(&Look)>,

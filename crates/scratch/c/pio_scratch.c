@@ -32,14 +32,12 @@ static struct timespec began; /* what is not younger is not the job's own */
 /* Where programs leave what is not meant to last: one after the other, the last is empty. */
 static const char *places = "";
 
-/* The C library's syscall(): a recorder's stands before it, and would call the functions that are replaced here. */
+/* The C library's syscall(): ours stands before it, and those of others may. */
 static long (*syscall_of_c_library)(long, ...);
 
 __attribute__((constructor(101))) static void find_syscall(void) {
     void *c_library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-    syscall_of_c_library = c_library == NULL ? NULL : (long (*)(long, ...))dlsym(c_library, "syscall");
-    if (syscall_of_c_library == NULL)
-        syscall_of_c_library = syscall;
+    syscall_of_c_library = (long (*)(long, ...))dlsym(c_library == NULL ? RTLD_NEXT : c_library, "syscall");
 }
 
 /* Libraries that begin before this one make calls, too. */

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <sys/vfs.h>
@@ -404,3 +405,156 @@ HOOK_TWO(link, ARGUMENTS(const char *path, const char *other), AT_FDCWD, path, P
 HOOK_TWO(linkat, ARGUMENTS(int folder, const char *path, int other_folder, const char *other, int flags), folder, path,
          of_link_flags(path, flags), other_folder, other, PIO_MAKE_ENTRY,
          ARGUMENTS(folder, path, other_folder, other, flags))
+
+/* Calls by number, which go on as what they are. -------------------------------------------------------------------- */
+
+/* What `*name` is to be instead. False if the call is refused. */
+static bool is_named(struct pio_name *found, int folder, long *name, enum pio_intent intent) {
+    const char *given = (const char *)*name;
+    pio_scratch_name(found, folder, given, intent);
+    *name = (long)found->used;
+    return found->used != NULL || given == NULL;
+}
+
+static bool may_open(struct pio_name *found, int folder, long *name, long *flags) {
+    if (!is_named(found, folder, name, of_flags((int)*flags)))
+        return false;
+    if (*name != 0)
+        *flags = followed((int)*flags, (const char *)*name);
+    return true;
+}
+
+/* `flags` may be told to follow what stands for a file. */
+static bool may_look(struct pio_name *found, int folder, long *name, long *flags) {
+    if (!is_named(found, folder, name, PIO_LOOK))
+        return false;
+    if (*name != 0 && pio_stands_for_file((const char *)*name))
+        *flags &= ~AT_SYMLINK_NOFOLLOW;
+    return true;
+}
+
+static bool may_read_link(struct pio_name *found, int folder, long *name) {
+    if (!is_named(found, folder, name, PIO_LOOK))
+        return false;
+    return *name == 0 || !pio_stands_for_file((const char *)*name) || is_no_link() == 0;
+}
+
+static bool may_make_folder(struct pio_name *found, int folder, long *name) {
+    if (folder == AT_FDCWD && *name != 0 && is_there((const char *)*name)) {
+        errno = EEXIST;
+        return false;
+    }
+    return is_named(found, folder, name, PIO_MAKE_ENTRY);
+}
+
+/* Puts the names of the copies into what a call by number is given. False if it is refused, with errno set. */
+static bool may_call(long *number, long word[6], struct pio_name found[2]) {
+    const int folder = (int)word[0];
+    long flags;
+    switch (*number) {
+#ifdef SYS_open
+    case SYS_open:
+        return may_open(found, AT_FDCWD, &word[0], &word[1]);
+    case SYS_creat:
+        return is_named(found, AT_FDCWD, &word[0], PIO_REPLACE_FILE);
+    case SYS_stat:
+        return is_named(found, AT_FDCWD, &word[0], PIO_READ);
+    case SYS_lstat:
+        flags = AT_SYMLINK_NOFOLLOW;
+        if (!may_look(found, AT_FDCWD, &word[0], &flags))
+            return false;
+        *number = flags == 0 ? SYS_stat : SYS_lstat;
+        return true;
+    case SYS_access:
+        return is_named(found, AT_FDCWD, &word[0], PIO_READ);
+    case SYS_readlink:
+        return may_read_link(found, AT_FDCWD, &word[0]);
+    case SYS_chmod:
+    case SYS_chown:
+        return is_named(found, AT_FDCWD, &word[0], PIO_CHANGE_FILE);
+    case SYS_lchown:
+        return is_named(found, AT_FDCWD, &word[0], PIO_CHANGE_LINK);
+    case SYS_unlink:
+    case SYS_rmdir:
+        return is_named(found, AT_FDCWD, &word[0], PIO_CHANGE_ENTRY);
+    case SYS_mkdir:
+        return may_make_folder(found, AT_FDCWD, &word[0]);
+    case SYS_mknod:
+        return is_named(found, AT_FDCWD, &word[0], PIO_MAKE_ENTRY);
+    case SYS_rename:
+        return is_named(&found[0], AT_FDCWD, &word[0], PIO_CHANGE_ENTRY) &&
+               is_named(&found[1], AT_FDCWD, &word[1], PIO_CHANGE_ENTRY);
+    case SYS_link:
+        return is_named(&found[0], AT_FDCWD, &word[0], PIO_CHANGE_LINK) &&
+               is_named(&found[1], AT_FDCWD, &word[1], PIO_MAKE_ENTRY);
+    case SYS_symlink:
+        word[0] = (long)pio_scratch_target(&found[0], (const char *)word[0]);
+        return is_named(&found[1], AT_FDCWD, &word[1], PIO_MAKE_ENTRY);
+#endif
+    case SYS_chdir:
+        return is_named(found, AT_FDCWD, &word[0], PIO_READ);
+    case SYS_truncate:
+        return is_named(found, AT_FDCWD, &word[0], PIO_CHANGE_FILE);
+    case SYS_openat:
+        return may_open(found, folder, &word[1], &word[2]);
+#ifdef SYS_openat2
+    case SYS_openat2: /* the flags come first */
+        flags = word[2] < 65536 ? 0 : (long)*(const unsigned long long *)word[2];
+        return may_open(found, folder, &word[1], &flags);
+#endif
+    case SYS_newfstatat:
+        return may_look(found, folder, &word[1], &word[3]);
+    case SYS_statx:
+        return may_look(found, folder, &word[1], &word[2]);
+    case SYS_faccessat:
+        return is_named(found, folder, &word[1], PIO_READ);
+    case SYS_readlinkat:
+        return may_read_link(found, folder, &word[1]);
+    case SYS_fchmodat:
+        return is_named(found, folder, &word[1], PIO_CHANGE_FILE);
+    case SYS_fchownat:
+        return is_named(found, folder, &word[1], of_at_flags((const char *)word[1], (int)word[4]));
+    case SYS_utimensat:
+        if (word[1] == 0)
+            return pio_scratch_may_change(folder);
+        return is_named(found, folder, &word[1], of_at_flags((const char *)word[1], (int)word[3]));
+    case SYS_unlinkat:
+        return is_named(found, folder, &word[1], PIO_CHANGE_ENTRY);
+    case SYS_mkdirat:
+        return may_make_folder(found, folder, &word[1]);
+    case SYS_mknodat:
+        return is_named(found, folder, &word[1], PIO_MAKE_ENTRY);
+#ifdef SYS_renameat
+    case SYS_renameat:
+#endif
+    case SYS_renameat2:
+        return is_named(&found[0], folder, &word[1], PIO_CHANGE_ENTRY) &&
+               is_named(&found[1], (int)word[2], &word[3],
+                        *number == SYS_renameat2 ? of_rename_flags((unsigned)word[4]) : PIO_CHANGE_ENTRY);
+    case SYS_linkat:
+        return is_named(&found[0], folder, &word[1], of_link_flags((const char *)word[1], (int)word[4])) &&
+               is_named(&found[1], (int)word[2], &word[3], PIO_MAKE_ENTRY);
+    case SYS_symlinkat:
+        word[0] = (long)pio_scratch_target(&found[0], (const char *)word[0]);
+        return is_named(&found[1], (int)word[1], &word[2], PIO_MAKE_ENTRY);
+    case SYS_fchmod:
+    case SYS_fchown:
+    case SYS_fsetxattr:
+    case SYS_fremovexattr:
+        return pio_scratch_may_change((int)word[0]);
+    default:
+        return true;
+    }
+}
+
+EXPORT long syscall(long number, ...) {
+    NEXT(syscall);
+    long word[6];
+    va_list words;
+    va_start(words, number);
+    for (int i = 0; i < 6; i++)
+        word[i] = va_arg(words, long);
+    va_end(words);
+    struct pio_name found[2];
+    return may_call(&number, word, found) ? next(number, word[0], word[1], word[2], word[3], word[4], word[5]) : -1;
+}

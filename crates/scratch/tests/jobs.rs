@@ -527,6 +527,47 @@ fn ranks_that_open_a_file_at_once_change_one_copy() {
     assert!(!scratch.folder().join("replacing").exists());
 }
 
+/// Makes its calls by number.
+const BY_NUMBER: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void) {
+    struct stat status;
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, "log", O_WRONLY | O_APPEND);
+    if (fd < 0 || syscall(SYS_write, fd, "more\n", 5) != 5)
+        return 1;
+    if (syscall(SYS_newfstatat, AT_FDCWD, "input", &status, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(status.st_mode))
+        return 2;
+    if (syscall(SYS_renameat2, AT_FDCWD, "out/old", AT_FDCWD, "out/new", 0) != 0)
+        return 3;
+    if (syscall(SYS_mkdirat, AT_FDCWD, "out", 0700) != -1 || errno != EEXIST)
+        return 4;
+    return syscall(SYS_unlinkat, AT_FDCWD, "input", 0) == 0 ? 0 : 5;
+}
+"#;
+
+#[test]
+fn calls_by_number_change_the_copy() {
+    let (own, outside) = (place(), place());
+    fill(own.path());
+    fs::write(outside.path().join("by_number.c"), BY_NUMBER).unwrap();
+    let built =
+        Command::new("cc").args(["-o", "by_number", "by_number.c"]).current_dir(outside.path()).status();
+    assert!(built.unwrap().success());
+    let before = tree(own.path());
+    let scratch = Scratch::new(own.path(), &[]).unwrap();
+    let done = run_in_scratch(&scratch, &[outside.path().join("by_number").to_str().unwrap()]);
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(tree(own.path()), before);
+    let found = tree(scratch.working_folder());
+    assert_eq!(found[Path::new("log")].as_deref(), Some(&b"before\nmore\n"[..]));
+    assert!(found.contains_key(Path::new("out/new")) && !found.contains_key(Path::new("input")));
+}
+
 /// Copies a mebibyte each fifth of a second, on a clock by which a file is 599 s older than it is.
 const COPIES_SLOWLY: &str = r#"
 #define _GNU_SOURCE

@@ -1,5 +1,8 @@
 //! The things that events refer to, each stored once.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use pio_layout::{Datatype, View};
 
 use crate::event::{Event, Target};
@@ -136,6 +139,27 @@ impl Tables {
     /// What the first note of this name says; none if there is no such.
     pub fn note(&self, name: &str) -> Option<&str> {
         self.notes.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The notes, each name once, for what has one text of a name: those of the same name are its lines. In order of the names'
+    /// first.
+    pub fn notes_by_name(&self) -> Vec<(String, String)> {
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut found: Vec<(String, String)> = Vec::new();
+        for (name, text) in &self.notes {
+            match places.entry(name) {
+                Entry::Occupied(place) => {
+                    let lines = &mut found[*place.get()].1;
+                    lines.push('\n');
+                    lines.push_str(text);
+                }
+                Entry::Vacant(place) => {
+                    place.insert(found.len());
+                    found.push((name.clone(), text.clone()));
+                }
+            }
+        }
+        found
     }
 
     /// The MPI library that the program ran with, such as `MPICH (libmpich.so.12.2.0)`. None if the trace does not say.

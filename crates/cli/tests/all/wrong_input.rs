@@ -284,6 +284,17 @@ fn what_a_budget_left_out_is_said_first() {
     assert!(converted.err.contains("run.pio: incomplete: the budget left out "), "{}", converted.err);
 }
 
+/// Of which no process could have recorded anything.
+#[test]
+fn a_budget_that_is_too_small_is_refused() {
+    let place = Place::new();
+    for budget in ["0", "1 B", "63 KiB"] {
+        let record = ["record", "-o", "run.pio", "--budget", budget, "--", "true"];
+        let refused = place.pioscope(record);
+        assert!(refused.code == Some(2) && refused.err.contains("expected 64 KiB"), "{}", refused.err);
+    }
+}
+
 #[test]
 fn machines_and_strategies_that_do_not_exist() {
     let place = Place::new();

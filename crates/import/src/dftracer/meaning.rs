@@ -1,13 +1,8 @@
 //! Which call of a trace a call of a log is.
 
 use super::record::{Arguments, Record};
+use crate::opened::{by_flags, by_mode};
 use pio_trace::{Call, Flags, Op};
-
-/// Of Linux on most processors.
-const O_TRUNC: i64 = 0o1000;
-const O_APPEND: i64 = 0o2000;
-const O_DSYNC: i64 = 0o10000;
-const O_DIRECT: i64 = 0o40000;
 
 const F_SETLK: i64 = 6;
 const F_SETLKW: i64 = 7;
@@ -92,16 +87,7 @@ type Known = (Call, What, Option<u64>);
 
 /// `name` has no `64` at its end.
 fn posix(name: &str, arguments: &Arguments) -> Option<Known> {
-    let flag = |bit, flag| if arguments.number("flags").unwrap_or(0) & bit != 0 { flag } else { Flags::NONE };
-    let open = || {
-        let known = [
-            (O_TRUNC, Flags::TRUNCATE),
-            (O_APPEND, Flags::APPEND),
-            (O_DSYNC, Flags::SYNC),
-            (O_DIRECT, Flags::DIRECT),
-        ];
-        What::Open(known.into_iter().fold(Flags::NONE, |all, (bit, of_bit)| all | flag(bit, of_bit)))
-    };
+    let open = || What::Open(by_flags(arguments.number("flags").unwrap_or(0)));
     let count = || arguments.size("count").or_else(|| arguments.size("ret"));
     let next = What::Move(NEXT);
     let at = || What::Move(arguments.size("offset").map_or(Place::Unknown, Place::At));
@@ -165,14 +151,7 @@ fn stdio(name: &str, arguments: &Arguments) -> Option<Known> {
     let product = || arguments.size("size")?.checked_mul(arguments.size("count")?);
     let next = What::Move(NEXT);
     let (call, what, size) = match name {
-        "fopen" => {
-            let opened = match arguments.text("mode").and_then(|mode| mode.chars().next()) {
-                Some('a') => Flags::APPEND,
-                Some('w') => Flags::TRUNCATE,
-                _ => Flags::NONE,
-            };
-            (Call::Fopen, What::Open(opened), None)
-        }
+        "fopen" => (Call::Fopen, What::Open(by_mode(&arguments.text("mode").unwrap_or_default())), None),
         "fclose" => (Call::Fclose, What::Close, None),
         "fread" => (Call::Fread, next, product()),
         "fwrite" => (Call::Fwrite, next, product()),

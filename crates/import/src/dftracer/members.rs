@@ -14,6 +14,12 @@ const BUFFER_BYTES: usize = 1 << 16;
 /// Bytes taken that are kept: a member that was cut shows only some way into the next one.
 const KEPT_BYTES: usize = 1 << 17;
 
+/// Bytes that may be read again, at first and for each byte of the log; and what it costs to try whether a member begins, in
+/// such bytes. Where bytes were put so that each third seems to begin a member, they would be read thousands of times.
+const AGAIN_AT_FIRST: u64 = 1 << 20;
+const AGAIN_FOR_EACH: u64 = 8;
+const TRY_COSTS: u64 = 4096;
+
 /// Places of damage that are kept.
 const MOST_PLACES: usize = 3;
 
@@ -48,7 +54,8 @@ enum State<R> {
 
 impl<R: Read> Members<R> {
     pub(super) fn new(log: R) -> Members<R> {
-        let input = Input { inner: log, buffer: Vec::new(), start: 0, offset: 0, member: 0 };
+        let input =
+            Input { inner: log, buffer: Vec::new(), start: 0, offset: 0, member: 0, again: AGAIN_AT_FIRST };
         Members { state: State::Unknown(input), damaged: Damaged::default(), gave: true }
     }
 
@@ -144,6 +151,8 @@ struct Input<R> {
     offset: u64,
     /// Where the member begins.
     member: u64,
+    /// Bytes that may be read again.
+    again: u64,
 }
 
 impl<R: Read> Input<R> {
@@ -157,28 +166,35 @@ impl<R: Read> Input<R> {
             self.buffer.resize(had + BUFFER_BYTES, 0);
             let read = self.inner.read(&mut self.buffer[had..]);
             self.buffer.truncate(had + read.as_ref().copied().unwrap_or(0));
-            if read? == 0 {
+            let read = read?;
+            if read == 0 {
                 break;
             }
+            self.again += AGAIN_FOR_EACH * read as u64;
         }
         Ok(&self.buffer[self.start..])
     }
 
-    /// Goes back to behind the beginning of the member, or as near to it as bytes are kept.
+    /// Goes back to behind the beginning of the member, or as near to it as bytes are kept and may be read again.
     fn go_back(&mut self) {
         let taken = usize::try_from(self.offset - self.member).unwrap_or(usize::MAX);
-        let back = self.start.min(taken.saturating_sub(1));
-        self.start -= back;
-        self.offset -= back as u64;
+        let back = self.start.min(taken.saturating_sub(1)) as u64;
+        if back <= self.again {
+            self.again -= back;
+            self.start -= back as usize;
+            self.offset -= back;
+        }
     }
 
-    /// Passes over bytes up to what looks like a member; false if there is none.
+    /// Passes over bytes up to what looks like a member, and may be tried; false if there is none.
     fn skip_to_member(&mut self) -> io::Result<bool> {
         loop {
+            let may_be_tried = self.again >= TRY_COSTS;
             let ahead = self.fill(MAGIC.len())?;
             let (len, found) = (ahead.len(), ahead.windows(MAGIC.len()).position(|bytes| bytes == MAGIC));
-            if let Some(at) = found {
+            if let Some(at) = found.filter(|_| may_be_tried) {
                 self.consume(at);
+                self.again -= TRY_COSTS;
                 return Ok(true);
             }
             if len < MAGIC.len() {
@@ -282,6 +298,25 @@ mod tests {
                 prop_assert!(found.contains(&format!("\n<{text}>\n")), "{found:?}");
             }
         }
+    }
+
+    /// Each third byte began what looked like a member, whose head went on for 64 KiB: a megabyte took minutes.
+    #[test]
+    fn false_members_are_not_read_again_and_again() {
+        let log = MAGIC.repeat(1 << 18);
+        let Members { state: State::Unknown(mut input), .. } = Members::new(&log[..]) else {
+            panic!("nothing was read")
+        };
+        let (mut taken, mut tries) = (0, 0);
+        while input.skip_to_member().expect("memory can be read") {
+            input.member = input.offset;
+            let head = input.fill(1 << 16).expect("memory can be read").len().min(1 << 16);
+            input.consume(head);
+            input.go_back();
+            (taken, tries) = (taken + head as u64, tries + 1);
+        }
+        let most = AGAIN_AT_FIRST + (AGAIN_FOR_EACH + 1) * log.len() as u64;
+        assert!(taken <= most && tries <= most / TRY_COSTS, "{taken} bytes, {tries} tries");
     }
 
     #[test]

@@ -189,7 +189,7 @@ struct Bytes {
     handle: Option<HandleId>,
     offset: Option<u64>,
     size: u64,
-    appends: bool,
+    flags: Flags,
 }
 
 impl Process<'_> {
@@ -211,11 +211,10 @@ impl Process<'_> {
         let start_ns = self.nanoseconds(start);
         let end_ns = self.nanoseconds(end);
         self.end_ns = self.end_ns.max(end_ns);
-        let mut flags = Flags::NONE;
+        let mut flags = bytes.flags;
         for (holds, flag) in [
             (above.is_known, Flags::PHYSICAL),
             (is_collective(meaning.call), Flags::COLLECTIVE),
-            (bytes.appends, Flags::APPEND),
             (meaning.call.is_asynchronous(), Flags::ASYNC),
         ] {
             flags = if holds { flags | flag } else { flags };
@@ -325,7 +324,7 @@ impl Process<'_> {
 
     fn bytes(&mut self, meaning: &Meaning, signature: &Signature) -> Bytes {
         match meaning.what {
-            What::Open { appends } => self.open(meaning.object, appends),
+            What::Open(flags) => self.open(meaning.object, flags),
             What::OpenShared { file, together } => self.open_shared(meaning.object, file, together),
             What::OpenLibrary => {
                 let Object::File(file) = meaning.object else { return Bytes::default() };
@@ -368,11 +367,12 @@ impl Process<'_> {
         }
     }
 
-    fn open(&mut self, object: Object, appends: bool) -> Bytes {
+    fn open(&mut self, object: Object, flags: Flags) -> Bytes {
         let Object::File(file) = object else { return Bytes::default() };
         let handle = self.reading.builder.add_handle(file, self.id);
+        let appends = flags.contains(Flags::APPEND);
         self.open.insert(file, Open { handle, position: Some(0), appends, view: Some((0, 1)) });
-        Bytes { handle: Some(handle), appends, ..Bytes::default() }
+        Bytes { handle: Some(handle), flags, ..Bytes::default() }
     }
 
     fn open_shared(&mut self, object: Object, file: FileId, together: bool) -> Bytes {
@@ -425,7 +425,8 @@ impl Process<'_> {
         let (handle, offset) = (open.handle, in_file(open, position));
         self.reading.sizes_lost += u64::from(size.is_none());
         self.reading.offsets_lost += u64::from(offset.is_none() && !appends);
-        Bytes { handle: Some(handle), offset, size: size.unwrap_or(0), appends }
+        let flags = if appends { Flags::APPEND } else { Flags::NONE };
+        Bytes { handle: Some(handle), offset, size: size.unwrap_or(0), flags }
     }
 
     /// A place that is another one for every rank, for this rank. The ranks that such a pattern is of are those that make

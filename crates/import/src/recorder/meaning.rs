@@ -6,8 +6,8 @@
 use super::calls::Reading;
 use super::libraries;
 use super::metadata::Metadata;
-use pio_trace::FileId;
-use pio_trace::{Call, Layer, Op};
+use crate::opened::{by_flags, by_mode};
+use pio_trace::{Call, FileId, Flags, Layer, Op};
 
 /// A call, understood.
 pub(super) struct Meaning {
@@ -27,9 +27,7 @@ pub(super) enum Object {
 }
 
 pub(super) enum What {
-    Open {
-        appends: bool,
-    },
+    Open(Flags),
     /// By MPI-IO. `together` for handles whose ranks are known by their common name.
     OpenShared {
         file: FileId,
@@ -71,9 +69,6 @@ pub(super) enum Place {
     FromPosition(i64),
     Unknown,
 }
-
-/// Of the flags of `open`, on Linux.
-const O_APPEND: i64 = 0o2000;
 
 /// A shared name of a handle of MPI-IO: `RANK-NUMBER` of who gave it.
 fn is_name_of_all(name: &str) -> bool {
@@ -159,11 +154,8 @@ fn posix(function: &str, arguments: &[&str], metadata: &Metadata, reading: &mut 
     let product = |a, b| words.size(a).zip(words.size(b)).and_then(|(a, b)| a.checked_mul(b));
     let other = |size: Option<u64>| What::Other { size: size.unwrap_or(0) };
     let (call, object, what) = match name {
-        "creat" => (Call::Creat, file(0), What::Open { appends: false }),
-        "open" => {
-            let appends = words.number(1).is_some_and(|flags| flags & O_APPEND != 0);
-            (Call::Open, file(0), What::Open { appends })
-        }
+        "creat" => (Call::Creat, file(0), What::Open(Flags::TRUNCATE)),
+        "open" => (Call::Open, file(0), What::Open(by_flags(words.number(1).unwrap_or(0)))),
         "close" => (Call::Close, file(0), What::Close),
         "read" => (Call::Read, file(0), moves(next, words.size(2))),
         "write" => (Call::Write, file(0), moves(next, words.size(2))),
@@ -177,10 +169,9 @@ fn posix(function: &str, arguments: &[&str], metadata: &Metadata, reading: &mut 
         "ftruncate" => (Call::Ftruncate, file(0), other(words.size(1))),
         "mmap" => (Call::Mmap, file(4), other(words.size(1))),
         "msync" => (Call::Msync, Object::None, other(words.size(1))),
-        "fopen" | "fdopen" => {
-            let appends = words.text(1).starts_with('a');
-            (Call::Fopen, file(0), What::Open { appends })
-        }
+        "fopen" => (Call::Fopen, file(0), What::Open(by_mode(words.text(1)))),
+        // What is open already is not cut.
+        "fdopen" => (Call::Fopen, file(0), What::Open(by_mode(words.text(1).trim_start_matches('w')))),
         "fclose" => (Call::Fclose, file(0), What::Close),
         "fread" => (Call::Fread, file(3), moves(next, product(1, 2))),
         "fwrite" => (Call::Fwrite, file(3), moves(next, product(1, 2))),

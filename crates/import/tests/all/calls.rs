@@ -331,6 +331,31 @@ fn a_trace_of_blktrace_begins_with_its_first_request() {
     assert_eq!(trace.tables().epoch_ns, 0);
 }
 
+/// What the kernel notes of a trace was passed over: it began in 1970.
+#[test]
+fn a_trace_of_blktrace_has_the_time_of_day() {
+    const UP_NS: u64 = 9 * 86_400 * 1_000_000_000;
+    const NOTIFY: u32 = 1 << 26;
+    for swapped in [false, true] {
+        let word = |value: u32| if swapped { value.swap_bytes() } else { value }.to_ne_bytes();
+        let time_of_day = [word(1_700_000_000), word(500)].concat();
+        let record = |action: u32, time_ns| block_record(swapped, (1 << 16) + action, time_ns, 64, 4096, b"");
+        // As the kernel writes it, and as blkparse does: its times count from the first record that is no note.
+        for moved_by_ns in [0, UP_NS + 2000] {
+            let log = [
+                block_record(swapped, NOTIFY | 1, UP_NS, 0, 0, &time_of_day),
+                block_record(swapped, NOTIFY, UP_NS + 2000, 0, 0, b"venus\0\0\0"),
+                record(1, UP_NS + 2000 - moved_by_ns),
+                record(7, UP_NS + 3000 - moved_by_ns),
+                record(8, UP_NS + 3400 - moved_by_ns),
+            ];
+            let trace = trace_of(Tool::Blktrace, &log.concat());
+            assert_eq!(trace.tables().epoch_ns, 1_700_000_000_000_003_500);
+            assert_eq!(events(&trace)[0].start_ns, 0);
+        }
+    }
+}
+
 #[test]
 fn a_table_is_read_whatever_its_order() {
     let log = "rank,call,start_s,file,offset,size,elapsed_s,extra\n\

@@ -140,6 +140,11 @@ fn a_folder_becomes_files_offsets_and_ranks() {
         assert!(collective.into_iter().all(|it| it.flags == Flags::COLLECTIVE && it.elapsed_ns == 9000));
         let appends = events(&trace).into_iter().find(|it| it.call == Call::Fwrite).unwrap();
         assert_eq!(appends.flags, Flags::APPEND);
+        let opens = events(&trace).into_iter().filter(|it| it.call == Call::Open && it.process.0 == 0);
+        let opened: Vec<_> = opens.map(|it| it.flags).collect();
+        assert_eq!(opened, [Flags::TRUNCATE, Flags::PHYSICAL]);
+        let stream = events(&trace).into_iter().find(|it| it.call == Call::Fopen).unwrap();
+        assert_eq!(stream.flags, Flags::APPEND);
         assert_eq!(notes(&trace, "passed over"), ["2 calls of other functions (NetCDF, H5Sclose, ftell, …)"]);
         assert_eq!(notes(&trace, "lost sizes"), ["2 calls: Recorder does not tell how large their data are"]);
         assert_eq!(notes(&trace, "lost by damage"), [""; 0]);

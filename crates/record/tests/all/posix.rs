@@ -251,6 +251,44 @@ fn what_is_done_to_names_and_behind_the_scenes_is_recorded() {
     assert_eq!(job.events.iter().filter(|e| e.transferred() == 88).count(), 1);
 }
 
+/// The C library writes by itself what is printed to a descriptor.
+#[test]
+fn what_is_printed_to_a_descriptor_is_written() {
+    for fortified in ["-D_FORTIFY_SOURCE=2", "-U_FORTIFY_SOURCE"] {
+        let folder = folder();
+        let program = compile("cc", "printed", folder.path(), &["-O2", fortified]);
+        let work = folder.path().to_path_buf();
+        let job = record_in(folder, vec![program.into(), work.into()], |_| {});
+        assert!(job.outcome.status.success(), "{:?}", job.outcome);
+        let (written, refused): (Vec<_>, Vec<_>) = job.on("/data").into_iter().partition(|e| e.result >= 0);
+        assert_eq!(
+            extents(&written, Op::Write),
+            [("write", 0, 8, 8), ("write", 8, 20_000, 20_000), ("write", 20_008, 3, 3)]
+        );
+        assert_eq!(counts(&refused), [("write", 1)]);
+    }
+}
+
+/// Whatever a call returns, and leaves in errno, with room for its record and without.
+#[test]
+fn programs_are_told_the_same_as_without_the_recorder() {
+    let alone = folder();
+    let program = compile("cc", "errors", alone.path(), &[]);
+    let status = std::process::Command::new(&program).arg(alone.path()).status();
+    assert!(status.expect("the program starts").success());
+    let said =
+        |folder: &std::path::Path| std::fs::read_to_string(folder.join("said")).expect("what it was told");
+    for budget_bytes in [None, Some(1), Some(64 << 10)] {
+        let folder = folder();
+        let work = folder.path().to_path_buf();
+        let job = record_in(folder, vec![program.clone().into(), work.clone().into()], |options| {
+            options.budget_bytes = budget_bytes;
+        });
+        assert!(job.outcome.status.success(), "{:?}", job.outcome);
+        assert_eq!(said(&work), said(alone.path()), "{budget_bytes:?}");
+    }
+}
+
 /// They and the recorder called each other without end.
 #[test]
 fn functions_of_a_program_s_own_may_make_their_calls_by_number() {
@@ -259,6 +297,19 @@ fn functions_of_a_program_s_own_may_make_their_calls_by_number() {
     let work = folder.path().to_path_buf();
     let job = record_in(folder, vec![program.into(), work.into()], |_| {});
     assert!(job.outcome.status.success(), "{:?}", job.outcome);
+}
+
+/// A library that stands for the functions saw calls that the program made by number.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_by_number_are_passed_on_as_such() {
+    let folder = folder();
+    let program = compile("cc", "by_number", folder.path(), &[]);
+    let between = compile("cc", "between", folder.path(), &["-shared", "-fPIC"]);
+    let work = folder.path().to_path_buf();
+    let job = record_in(folder, vec![program.into(), work.into()], |o| o.preload = vec![between]);
+    assert!(job.outcome.status.success(), "{:?}", job.outcome);
+    assert_eq!(job.bytes("/data", Op::Write), 30 + 30 + 5 + 6);
 }
 
 /// What was read from the one file counted for the other, where a descriptor was changed so.

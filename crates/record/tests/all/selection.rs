@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use crate::common::{self, Job, command, compile, folder, record_in};
-use pio_record::{Error, Filter, Look, Options, PathRule, Settings, run};
+use pio_record::{Error, Filter, LEAST_BUDGET_BYTES, Look, Options, PathRule, Settings, run};
 use pio_trace::{Call, Calls, Layer, Losses, Op};
 
 fn patterns(pattern: &str, accesses: u64, change: impl FnOnce(&mut Options)) -> Job {
@@ -139,6 +139,31 @@ fn a_scarce_budget_is_used() {
     assert_eq!(kept + summary.thinned_calls[1] + summary.lost_calls, WRITES, "{summary:?}");
     // A full chunk of 64 KiB, and more at the end; not the first 4 KiB alone, because a MiB is not left.
     assert!(kept > 4000 && summary.lost_calls == 0, "{kept} kept, {summary:?}");
+}
+
+/// What is too small for one process, or for all that come at once: they run, and who left nothing is counted.
+#[test]
+fn processes_that_find_no_room_in_a_budget_are_counted() {
+    for (budget, most) in [(1, 0), (1 << 10, 0), (LEAST_BUDGET_BYTES, 1), (2 * LEAST_BUDGET_BYTES, 2)] {
+        let folder = folder();
+        let program = compile("cc", "patterns", folder.path(), &["-O1"]);
+        let work = folder.path().display();
+        let one = |name: u32| {
+            format!("(mkdir {work}/{name}; exec {} sequential 5000 {work}/{name}) &", program.display())
+        };
+        let script = format!("{} wait", (0..8).map(one).collect::<Vec<_>>().join(" "));
+        let job = record_in(folder, command(&["sh", "-c", &script]), |options| {
+            options.budget_bytes = Some(budget);
+        });
+        let summary = &job.outcome.summary;
+        assert!(job.outcome.status.success(), "{summary:?}");
+        assert!(summary.processes <= most && summary.lost_processes >= 8 - most, "{budget}: {summary:?}");
+        assert_eq!(Losses::of(&job.trace).lost_processes, summary.lost_processes as u64);
+        for number in 0..8 {
+            let written = std::fs::metadata(job.folder.path().join(format!("{number}/file-0")));
+            assert_eq!(written.expect("the program wrote its file").len(), 5000 * 512);
+        }
+    }
 }
 
 static LOOKS: Mutex<Vec<Look>> = Mutex::new(Vec::new());

@@ -56,8 +56,8 @@ pub fn chrome(
 /// What the trace says of itself, and the names of the processes.
 fn write_start(out: &mut impl Write, tables: &Tables) -> io::Result<()> {
     write!(out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"job\":{}", Json(&tables.job))?;
-    for (name, value) in &tables.notes {
-        write!(out, ",{}:{}", Json(&format!("note: {name}")), Json(value))?;
+    for (name, text) in tables.notes_by_name() {
+        write!(out, ",{}:{}", Json(&format!("note: {name}")), Json(&text))?;
     }
     write!(out, "}},\"traceEvents\":[")?;
     for (id, process) in tables.processes.iter().enumerate() {

@@ -26,8 +26,9 @@ use crate::tables::Tables;
 /// trace (at most 524 288 rows).
 ///
 /// Names are resolved: `host`, `file`, `call` and the like are dictionary-coded strings. Values that an event does not
-/// have are null; so are the parts of a collective call's time, if `splits` does not know them. The job's name, its start and its notes are in the file's key-value metadata as `pioscope.job`,
-/// `pioscope.epoch_ns` and `pioscope.note.NAME`.
+/// have are null; so are the parts of a collective call's time, if `splits` does not know them. The job's name, its start and
+/// its notes ([`Tables::notes_by_name`]) are in the file's key-value metadata as `pioscope.job`, `pioscope.epoch_ns` and
+/// `pioscope.note.NAME`.
 ///
 /// `progress` is told the number of events that are done, now and then.
 ///
@@ -62,8 +63,8 @@ fn properties(tables: &Tables) -> Result<WriterProperties, ParquetError> {
         KeyValue::new("pioscope.job".into(), tables.job.clone()),
         KeyValue::new("pioscope.epoch_ns".into(), tables.epoch_ns.to_string()),
     ];
-    let notes = tables.notes.iter();
-    metadata.extend(notes.map(|(name, value)| KeyValue::new(format!("pioscope.note.{name}"), value.clone())));
+    let notes = tables.notes_by_name().into_iter();
+    metadata.extend(notes.map(|(name, text)| KeyValue::new(format!("pioscope.note.{name}"), text)));
     Ok(WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?))
         .set_created_by(concat!("pioscope ", env!("CARGO_PKG_VERSION")).into())

@@ -5,8 +5,11 @@ use std::fs::File;
 use crate::support::{self, small_job, tables, write};
 use pio_trace::{Call, Event, FileId, Handle, Layer, Op, ProcessId, Splits, Target, Trace, export};
 
+/// With two notes of the same name.
 fn trace() -> Trace {
-    Trace::from_bytes(write(tables(), &small_job(), 10), "job.pio").unwrap()
+    let mut tables = tables();
+    tables.notes.extend(["cb_nodes=4", "cb_nodes=8"].map(|hints| ("hints given".into(), hints.into())));
+    Trace::from_bytes(write(tables, &small_job(), 10), "job.pio").unwrap()
 }
 
 #[test]
@@ -16,6 +19,7 @@ fn chrome_json_has_every_event() {
     export::chrome(&trace(), &Splits::default(), &File::create(&path).unwrap(), &path, &mut |_| {}).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     assert_eq!(json["otherData"]["job"], "mpiexec -n 2 venus --grid 64");
+    assert_eq!(json["otherData"]["note: hints given"], "cb_nodes=4\ncb_nodes=8");
     let all = json["traceEvents"].as_array().unwrap();
     let (calls, names): (Vec<_>, Vec<_>) = all.iter().partition(|entry| entry["ph"] == "X");
     assert_eq!(names.len(), 4);
@@ -234,6 +238,8 @@ fn parquet_has_every_event() {
         |key: &str| metadata.iter().find(|entry| entry.key == key).and_then(|entry| entry.value.as_deref());
     assert_eq!(value("pioscope.job"), Some("mpiexec -n 2 venus --grid 64"));
     assert_eq!(value("pioscope.note.seed"), Some("7"));
+    // Readers keep one value of a key.
+    assert_eq!(value("pioscope.note.hints given"), Some("cb_nodes=4\ncb_nodes=8"));
     assert_eq!(reader.num_row_groups(), trace().blocks().len());
 
     let tables = tables();
