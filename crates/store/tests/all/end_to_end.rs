@@ -170,10 +170,17 @@ fn messages_have_the_bytes_that_are_predicted() {
 #[test]
 fn a_view_that_no_request_can_name_is_sent_in_parts() {
     let scene = Scene::new(3);
-    let file = scene.client().open("long", CREATE, striped(65536)).unwrap();
+    let client = scene.client();
+    let file = client.open("long", CREATE, striped(65536)).unwrap();
     let view = long_view();
     let data = bytes(1_800_000, 5);
+    let before = client.traffic().sent;
     file.write(&view, 0..1_800_000, &&data[..]).unwrap();
+    // Each server was once told of the pieces on all three.
+    let mut encoding = Vec::new();
+    view.encode(&mut encoding);
+    let told = client.traffic().sent - before - data.len() as u64;
+    assert!(told < encoding.len() as u64 * 3 / 2, "{told} bytes for a view of {}", encoding.len());
     let mut whole = vec![0; file.size().unwrap() as usize];
     file.read_at(0, &mut whole).unwrap();
     let mut at = 0;
