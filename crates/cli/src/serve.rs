@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 made_private += disks.made_private();
                 let settings =
                     Settings { index, servers, folders, token: token.clone(), limits: Limits::DEFAULT };
-                running.push(serve::start_on((disks, past), settings, listeners));
+                running.push(serve::start_on(disks, settings, listeners));
                 say(format_args!("server {index} of {servers} at {address}"));
             }
             // Nothing is wrong with the folder.
