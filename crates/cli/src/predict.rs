@@ -501,7 +501,7 @@ fn predict(
     let calls = workload.programs.iter().map(|program| program.len() as u64).sum();
     let progress = Progress::new(&format!("{} under {strategy}", machine.name), calls);
     let mut tell = |state: pio_sim::Progress| progress.set(state.calls_begun);
-    let trace = WholeFile::create(path)?;
+    let trace = WholeFile::of_trace(path)?;
     let place = Some(trace.place());
     let simulated = pio_sim::simulate(machine, workload, strategy, hints, options, place, &mut tell)
         .with_context(|| format!("{} under {strategy}", machine.name))?;

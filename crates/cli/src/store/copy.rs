@@ -232,7 +232,7 @@ fn out_of(store: &Store, path: &str, target: &Path) -> Result<()> {
         true => target.join(named("", origin.file.path())),
         false => target.to_owned(),
     };
-    let copied = WholeFile::create(&target)?;
+    let copied = WholeFile::replacing(&target)?;
     copy(&mut origin, |_, chunk| {
         copied.file().write_all(chunk).with_context(|| format!("{}: cannot write", target.display()))
     })?;
