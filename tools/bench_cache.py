@@ -17,7 +17,7 @@ import libcachesim
 import numpy
 
 from measured import page
-from tree import ROOT
+from tree import ROOT, end_by_exception
 
 RECORD = numpy.dtype([("time", "<u4"), ("block", "<u8"), ("blocks", "<u4"), ("next", "<i8")])
 POLICIES = {"lru": "LRU", "clock": "Clock", "slru": "SLRU", "arc": "ARC", "lirs": "LIRS"}
@@ -30,6 +30,7 @@ def main():
     parser.add_argument("--policy", default=",".join(POLICIES), help="policies, separated by commas")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
+    end_by_exception()
     subprocess.run(["cargo", "build", "--quiet", "--release", "-p", "pio-cache", "--example", "misses"], cwd=ROOT, check=True)
     with page("cache", wanted=arguments.write):
         compare_all(arguments)

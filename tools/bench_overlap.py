@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tree import ROOT, cluster, mpiexec, pioscope, run
+from tree import ROOT, cluster, end_by_exception, mpiexec, pioscope, run
 
 # So that each operation takes less than the program computes, and much more than beginning it and waiting.
 LINK, SLOW = "400mbit", {"--latency": "200 us", "--bandwidth": "100 MB/s"}
@@ -76,4 +76,5 @@ def inside(rounds, ranks, nodes):
 
 
 if __name__ == "__main__":
+    end_by_exception()
     inside(*map(int, sys.argv[1:]))

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from measured import page
-from tree import pioscope, run
+from tree import end_by_exception, pioscope, run
 
 ACCESSES = "ior_hdf5_example.darshan"
 COUNTERS = "sample-badost.darshan"
@@ -37,6 +37,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="runs of each command (default %(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
+    end_by_exception()
     packages = ", ".join(f"{name} {version(name)}" for name in ["darshan", "drishti-io"])
     found = {shown: [] for shown, _ in COMMANDS}
     for _ in range(arguments.rounds):

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from measured import page
-from tree import environment, pioscope, run
+from tree import end_by_exception, environment, pioscope, run
 
 PROGRAM = r"""
 #include <fcntl.h>
@@ -47,6 +47,7 @@ def main():
     parser.add_argument("--calls", type=int, default=10_000, help="calls of a run (default %(default)s)")
     parser.add_argument("--write", action="store_true", help="also write the page of docs/measured")
     arguments = parser.parse_args()
+    end_by_exception()
     with page("recorders", wanted=arguments.write), tempfile.TemporaryDirectory(prefix="recorders-", ignore_cleanup_errors=True) as folder:
         Path(folder, "calls.c").write_text(PROGRAM)
         run(["cc", "-O2", "-o", "calls", "calls.c"], cwd=folder)

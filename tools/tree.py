@@ -101,13 +101,16 @@ def absolute(text):
 def end_by_exception():
     """Has the signals by which jobs are ended raise SystemExit. By default they end Python on the spot: servers go on, folders stay,
     and what was changed of the machine is not changed back."""
+    ends = signal.SIGTERM, signal.SIGHUP, signal.SIGINT
+
     def end(number, _):
         # The next one must not end the clearing up.
-        signal.signal(number, signal.SIG_IGN)
+        for other in ends:
+            signal.signal(other, lambda *_: None)
         sys.exit(128 + number)
 
-    for number in signal.SIGTERM, signal.SIGHUP:
-        if signal.getsignal(number) == signal.SIG_DFL:
+    for number in ends:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, end)
 
 
@@ -166,14 +169,19 @@ def files_on_servers(command, store, folder):
     return [f"pioscope:{folder}/{name.removeprefix(begin)}" for name in names if name.startswith(begin)]
 
 
-def cluster(folder, options, command, profile=None, **kept):
+def cluster(folder, options, command, profile=None, capture_output=False, check=False, **kept):
     """Runs a command on the login node of a new cluster of namespaces (tools/cluster), in a folder that its nodes share.
     Its programs are those of a build profile, or those that were built last."""
+    if capture_output:
+        kept |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     words = [sys.executable, ROOT / "tools/cluster", *options, "--", *command]
     found = environment()
     if profile:
         found["PATH"] = f"{pioscope(profile).parent}{os.pathsep}{found['PATH']}"
-    return subprocess.run([str(word) for word in words], cwd=folder, env=found, **kept)
+    outcome = finish([str(word) for word in words], cwd=folder, env=found, **kept)
+    if check:
+        outcome.check_returncode()
+    return outcome
 
 
 def bytes_sent():

@@ -8,9 +8,11 @@ users make namespaces (the slow file system also needs an open /dev/fuse).
 """
 
 import argparse
+import contextlib
 import os
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE.parent))
 import agent  # noqa: E402
-from tree import any_ranks  # noqa: E402
+from tree import ENDING, any_ranks, end_by_exception, finish  # noqa: E402
 
 # Where the cluster keeps its state: a tmpfs in its own mount namespace, which all nodes see.
 STATE = Path("/mnt")
@@ -194,20 +196,37 @@ class Cluster:
         return any_ranks() | variables
 
 
+def within_namespaces():
+    """Runs this program again in namespaces of its own: its exit code. Who kills this command ends the cluster."""
+    user = [] if os.geteuid() == 0 else ["-U", "-r"]
+    words = ["setpriv", "--pdeathsig", "KILL", "unshare", *user, "-n", "-m", "-u", "-p", "-f", "--mount-proc", "--propagation", "private",
+             "--kill-child=TERM", sys.executable, *sys.argv]
+    with subprocess.Popen(words, env=os.environ | {INSIDE: str(STATE)}) as unshare:
+        try:
+            return unshare.wait()
+        except BaseException:
+            # The command is told to end, and has time to clear up. unshare passes nothing on, but ends with its child.
+            with contextlib.suppress(OSError):
+                for child in Path(f"/proc/{unshare.pid}/task/{unshare.pid}/children").read_text().split():
+                    os.kill(int(child), signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                unshare.wait(ENDING)
+            unshare.kill()
+            raise
+
+
 def main():
     chosen = arguments()
-    if INSIDE not in os.environ:
-        os.environ[INSIDE] = str(STATE)
-        user = [] if os.geteuid() == 0 else ["-U", "-r"]
-        # All that is started dies with its parent: who kills this command ends the cluster.
-        words = ["unshare", *user, "-n", "-m", "-u", "-p", "-f", "--mount-proc", "--propagation", "private", "--kill-child"]
-        os.execvp("unshare", [*words, sys.executable, *sys.argv])
-    cluster = Cluster(chosen)
-    cluster.start()
-    try:
-        code = subprocess.run(chosen.command, env=cluster.environment()).returncode
-    except OSError as error:
-        sys.exit(f"cluster: {chosen.command[0]}: {error.strerror}")
+    end_by_exception()
+    if INSIDE in os.environ:
+        cluster = Cluster(chosen)
+        cluster.start()
+        try:
+            code = finish(chosen.command, env=cluster.environment()).returncode
+        except OSError as error:
+            sys.exit(f"cluster: {chosen.command[0]}: {error.strerror}")
+    else:
+        code = within_namespaces()
     # As shells say it of who was killed.
     sys.exit(code if code >= 0 else 128 - code)
 

@@ -97,6 +97,19 @@ class Cluster(unittest.TestCase):
         while any(Path(f"/proc/{process}").exists() for process in sleeping):
             time.sleep(0.01)
 
+    def test_who_ends_it_lets_its_command_clear_up(self):
+        """It was killed with all of its processes, whose folders outside the cluster stayed."""
+        words = [sys.executable, HERE, "-n", "1", "--", "sh", "-c", "trap 'touch cleared; exit' TERM; touch up; while :; do sleep 0.01; done"]
+        for end in subprocess.Popen.terminate, subprocess.Popen.kill:
+            with subprocess.Popen(words, cwd=self.folder) as running:
+                while not (self.folder / "up").exists():
+                    time.sleep(0.01)
+                end(running)
+            while not (self.folder / "cleared").exists():
+                time.sleep(0.01)
+            for name in "up", "cleared":
+                (self.folder / name).unlink()
+
     def test_wrong_words_are_refused(self):
         for words, said in [(["-n", "2"], "expected a command"), (["--slow", "nowhere", "--", "true"], "nowhere: expected a folder"),
                             (["--link", "fast", "--", "true"], "tc"), (["--", "no-such-command"], "no-such-command")]:
@@ -108,7 +121,7 @@ class Cluster(unittest.TestCase):
         """The cluster once waited for it for ever."""
         tools = self.folder / "tools"
         tools.mkdir()
-        for name in ["unshare", "mount", "ip", "sh", "mkdir", "chmod", "sleep", "nsenter"]:
+        for name in ["setpriv", "unshare", "mount", "ip", "sh", "mkdir", "chmod", "sleep", "nsenter"]:
             (tools / name).symlink_to(shutil.which(name))
         words = [sys.executable, HERE, "-n", "1", "--", "true"]
         outcome = subprocess.run(words, cwd=self.folder, env={"PATH": str(tools)}, capture_output=True, text=True, timeout=60)

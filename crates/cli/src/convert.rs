@@ -11,7 +11,7 @@ use pio_trace::{Splits, Trace, export};
 use crate::output::{note, warning};
 use crate::progress::{Progress, Working};
 use crate::record::{self, Replaced};
-use crate::whole_file::WholeFile;
+use crate::whole_file::{self, WholeFile};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -70,6 +70,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         ),
     };
     let path = &arguments.output;
+    whole_file::check_other(path, &arguments.trace)?;
     let trace = crate::explain::open(&arguments.trace)?;
     let written = WholeFile::create(path)?;
     let working = Working::new("looking at the collective calls");
@@ -105,7 +106,8 @@ fn is_trace(path: &Path) -> bool {
 /// Makes a trace of the calls that another tool wrote down.
 fn from_log(arguments: &Arguments, format: Format) -> Result<ExitCode> {
     let path = &arguments.output;
-    let trace = WholeFile::create(path)?;
+    whole_file::check_other(path, &arguments.trace)?;
+    let trace = WholeFile::of_trace(path)?;
     let working = Working::new(&format!("reading {}", arguments.trace.display()));
     let events = pio_import::write_trace(format, &arguments.trace, trace.file(), path)?;
     drop(working);

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use pio_explain::{Counted, Explanation, Trouble};
 use pio_import::Format;
@@ -49,7 +49,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     let machines = find_named(&arguments.machine)?;
-    arguments.html.html.as_deref().map_or(Ok(()), whole_file::check)?;
+    if let Some(html) = &arguments.html.html {
+        whole_file::check_other(html, &arguments.trace)?;
+        whole_file::check(html)?;
+    }
     if pio_import::recognise(&arguments.trace)? == Some(Format::Darshan) {
         return explain_log(&arguments, machines);
     }
@@ -106,6 +109,12 @@ fn machines_of(named: Vec<Option<Asked>>, trace: &Trace) -> Result<Vec<Machine>>
 /// # Errors
 /// If it cannot be read, or nothing is left of it.
 pub(crate) fn open(path: &Path) -> Result<Trace> {
+    let is_stream = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    ensure!(
+        !is_stream,
+        "{}: is a pipe or device (expected a file, which is read in any order)",
+        path.display()
+    );
     let working = Working::new(&format!("reading {}", path.display()));
     let trace = pio_import::open(path)?;
     drop(working);

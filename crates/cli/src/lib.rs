@@ -167,9 +167,27 @@ pub fn one_line(error: &anyhow::Error) -> String {
     line
 }
 
+/// Whether nobody takes what is printed: a server that closes its connection, say, breaks a pipe, too.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+    let broken = error.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == ErrorKind::BrokenPipe);
+    broken && error.is::<output::NotPrinted>()
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+    use pio_store::StoreError;
+
+    use super::*;
+
+    /// A copy whose server was gone ended without a word, as if it had been made.
+    #[test]
+    fn a_server_that_is_gone_is_no_closed_output() {
+        let closed = || io::Error::from(ErrorKind::BrokenPipe);
+        let printing = Err::<(), _>(closed()).context(output::NotPrinted).unwrap_err();
+        assert!(is_closed_pipe(&printing) && is_closed_pipe(&printing.context("of all")));
+        let (address, source) = ("node1:4000".to_owned(), closed());
+        let gone = StoreError::Unreachable { server: 1, address, seconds: 60, source };
+        assert!(!is_closed_pipe(&gone.into()) && !is_closed_pipe(&closed().into()));
+    }
 }

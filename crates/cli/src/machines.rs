@@ -96,7 +96,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         What::Show { machine, picture: Some(file), .. } => {
             let machine = find(&machine)?;
             let topology = topology(&machine)?;
-            fs::write(&file, topology.svg()).with_context(|| format!("{}: cannot write", file.display()))?;
+            let picture = WholeFile::create(&file)?;
+            fs::write(picture.place(), topology.svg())
+                .with_context(|| format!("{}: cannot write", file.display()))?;
+            picture.keep()?;
             note!("drew {topology} into {}", file.display());
         }
         What::Calibrate { folder, store, like, output, launch } => {

@@ -147,7 +147,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         let built = pio_record::compile_shim(&mpicc, kind.sources(), work.path())?;
         let library = folder.join(kind.file_name());
         // As a whole, in the place of the one that is there: running jobs may have mapped that.
-        let whole = WholeFile::create(&library)?;
+        let whole = WholeFile::replacing(&library)?;
         let copied = File::open(built).and_then(|mut from| io::copy(&mut from, &mut whole.file()));
         copied
             .and_then(|_| whole.file().set_permissions(Permissions::from_mode(0o755)))

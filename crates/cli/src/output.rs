@@ -1,9 +1,11 @@
 //! What the command says: results on standard output, notes and errors on standard error.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
+use anyhow::Context;
 use clap::builder::styling::{AnsiColor, Style};
 use pio_report::Screen;
 
@@ -32,12 +34,20 @@ pub(crate) fn find_screen() {
     .set();
 }
 
+/// What an error has as its context if results could not be printed.
+#[derive(Debug)]
+pub(crate) struct NotPrinted;
+
+impl fmt::Display for NotPrinted {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("cannot write to standard output")
+    }
+}
+
 /// Prints text for people on standard output.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context(NotPrinted)
 }
 
 /// Says an error on standard error, in a line.

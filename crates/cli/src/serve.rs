@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
                 made_private += disks.made_private();
                 let settings =
                     Settings { index, servers, folders, token: token.clone(), limits: Limits::DEFAULT };
-                running.push(serve::start_on((disks, past), settings, listeners));
+                running.push(serve::start_on(disks, settings, listeners));
                 say(format_args!("server {index} of {servers} at {address}"));
             }
             // Nothing is wrong with the folder.
@@ -257,6 +257,13 @@ fn listener(
     };
     let is_known = last.as_ref() == Some(&address);
     let Address { tcp, ucx_port } = Address::parse(&address);
+    // The description tells clients to connect to what is listened at: of other hosts, none could.
+    if tcp.to_socket_addrs().is_ok_and(|mut all| all.any(|one| one.ip().is_unspecified())) {
+        bail!(
+            "cannot tell clients to connect to {tcp}, which means any address of a host: --listen expects the name or the address \
+             that they know this host by, such as --listen $(hostname)"
+        );
+    }
     let listener = match TcpListener::bind(tcp) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_known => bail!(
             "cannot listen at {tcp}, where server {index} of this store was last: it seems to run already ({error}; if another \

@@ -7,9 +7,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Launchers that are no MPI's own.
-const OF_BATCH_SYSTEMS: [&str; 3] = ["srun", "aprun", "jsrun"];
-
 /// A file of the working folder that is taken before the job runs: of jobs that start at the same time, each gets its own.
 /// Dropped while it is empty, it is removed.
 pub(crate) struct NewTrace {
@@ -55,11 +52,10 @@ impl Drop for NewTrace {
     }
 }
 
-/// The program that a command runs: of an MPI's launcher, the first of its words that is a program.
+/// The program that a command runs: of a launcher, the first of its words that is a program.
 fn program_name(command: &[OsString]) -> OsString {
     let first = command.first().map_or(OsStr::new("job"), OsString::as_os_str);
-    let is_launcher = pio_mpi::is_launcher(first) || OF_BATCH_SYSTEMS.iter().any(|name| first == *name);
-    let launched = is_launcher
+    let launched = pio_record::is_launcher(first)
         .then(|| command[1..].iter().find(|word| is_program(word)))
         .flatten()
         .map_or(first, OsString::as_os_str);
@@ -84,6 +80,8 @@ mod tests {
         assert_eq!(name(&["/bin/sort", "big.txt"]), "sort");
         assert_eq!(name(&["mpiexec", "-n", "4", "-genv", "A", "b", "/bin/sh", "-c", "true"]), "sh");
         assert_eq!(name(&["mpiexec", "-n", "4", "./no-such-program"]), "mpiexec");
+        assert_eq!(name(&["/usr/bin/srun", "-n", "4", "/bin/sh"]), "sh");
+        assert_eq!(name(&["timeout", "10", "/bin/sh"]), "sh");
         assert_eq!(name(&[".."]), "job");
     }
 }

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use pio_record::PassingFile;
+use pio_trace::Trace;
 
 /// A [`pio_record::WholeFile`] whose errors say what was to be done, and of which an interrupt leaves nothing.
 pub(crate) struct WholeFile {
@@ -13,8 +14,25 @@ pub(crate) struct WholeFile {
 }
 
 impl WholeFile {
-    /// Begins to write `path`.
+    /// Begins to write `path`, which is to be no trace: it does not take the place of one, of which it may have been made.
     pub(crate) fn create(path: &Path) -> Result<WholeFile> {
+        ensure!(
+            Trace::open(path).is_err(),
+            "{}: is there, and is a trace: expected another name",
+            path.display()
+        );
+        WholeFile::replacing(path)
+    }
+
+    /// Begins to write a trace, which does not take the place of one that was recorded: that could not be made again.
+    pub(crate) fn of_trace(path: &Path) -> Result<WholeFile> {
+        let is_recorded = Trace::open(path).is_ok_and(|trace| trace.tables().note("recorder").is_some());
+        ensure!(!is_recorded, "{}: is there, and was recorded: expected another name", path.display());
+        WholeFile::replacing(path)
+    }
+
+    /// Begins to write `path`, whatever is there.
+    pub(crate) fn replacing(path: &Path) -> Result<WholeFile> {
         let context = || format!("{}: cannot create", path.display());
         let make = || {
             let whole = pio_record::WholeFile::create(path)?;
@@ -48,8 +66,21 @@ pub(crate) fn check(path: &Path) -> Result<()> {
     WholeFile::create(path).map(drop)
 }
 
+/// Makes sure that a result does not take the place of what it is made of.
+pub(crate) fn check_other(result: &Path, source: &Path) -> Result<()> {
+    let same =
+        result.canonicalize().is_ok_and(|result| source.canonicalize().is_ok_and(|source| result == source));
+    ensure!(!same, "{}: is what is read: expected another name for what is written", result.display());
+    Ok(())
+}
+
 /// Makes a folder for results unless it is there, and makes sure that files can be written in it.
 pub(crate) fn check_folder(path: &Path) -> Result<()> {
+    ensure!(
+        !path.exists() || path.is_dir(),
+        "{}: is no folder (expected one, or a free name)",
+        path.display()
+    );
     let context = || format!("{}: cannot write in this folder", path.display());
     std::fs::create_dir_all(path).with_context(context)?;
     tempfile::tempfile_in(path).map(drop).with_context(context)

@@ -14,7 +14,7 @@ use pio_sim::workload::{self, Entry, Parameter};
 use crate::flags::SeedFlag;
 use crate::output::note;
 use crate::progress::Working;
-use crate::whole_file::{self, WholeFile};
+use crate::whole_file::WholeFile;
 use crate::workload_traffic;
 
 #[derive(Debug, Args)]
@@ -173,7 +173,7 @@ fn write(arguments: WriteArguments) -> Result<()> {
     if let Some(name) = twice(&arguments.parameters) {
         bail!("--param {name} is given twice");
     }
-    whole_file::check(&output)?;
+    WholeFile::of_trace(&output).map(drop)?;
     let named = Named { name, parameters: arguments.parameters };
     let workload = named.build(&[], arguments.seed.seed)?;
     let working = Working::new("writing the trace");

@@ -45,12 +45,19 @@ static int pio_cancel(void *state, int complete) {
   return MPI_SUCCESS;
 }
 
+/* An operation that cannot begin: the others' part of a collective one needs this rank's, which has no data. */
+static int pio_operation_refused(struct pio_file *file, int how, MPI_Offset offset, int status) {
+  if (!(how & PIO_COLLECTIVE)) return status;
+  pio_attend(1);
+  return pio_core->start(file->core, how, offset, NULL, status, NULL);
+}
+
 int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const void *buffer, MPI_Count count,
                         MPI_Datatype type, MPI_Request *request, struct pio_operation **begun) {
   struct pio_operation *operation = calloc(1, sizeof *operation);
   uint64_t none = 0;
   int status;
-  if (operation == NULL) return PIO_NO_MEMORY;
+  if (operation == NULL) return pio_operation_refused(file, how, offset, PIO_NO_MEMORY);
   operation->file = file;
   operation->how = how;
   operation->references = request != NULL ? 2 : 1;
@@ -60,7 +67,7 @@ int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const
     if (pio.Grequest_start(pio_query, pio_free, pio_cancel, operation, request) != MPI_SUCCESS) {
       pio_buffer_end(&operation->buffer, how, status, &none);
       free(operation);
-      return PIO_INTERNAL;
+      return pio_operation_refused(file, how, offset, PIO_INTERNAL);
     }
     operation->request = *request;
     operation->has_request = 1;
@@ -71,7 +78,7 @@ int pio_operation_begin(struct pio_file *file, int how, MPI_Offset offset, const
     *begun = operation;
     return PIO_SUCCESS;
   }
-  /* The others' part of a collective operation needs this rank's, which has no data: see pio_operation_complete. */
+  /* As in pio_operation_refused: pio_operation_complete hears of the end of this rank's part. */
   if (!(how & PIO_COLLECTIVE)) pio_attend(-1);
   pio_buffer_end(&operation->buffer, how, status, &none);
   if (request == NULL) {

@@ -5,7 +5,7 @@
 //! | 1, client | hello | `1`, version, store (16 bytes), client (16 bytes), server index, nonce (32 bytes) |
 //! | 2, server | challenge | `2`, nonce (32 bytes) |
 //! | 3, client | proof | `3`, HMAC-SHA-256 (32 bytes), process: host (string), number, beginning, start of the machine (16 bytes), namespace |
-//! | 4, server | welcome | `4`, HMAC-SHA-256 (32 bytes), epoch, instance, bytes of data and of head that a message may have |
+//! | 4, server | welcome | `4`, HMAC-SHA-256 (32 bytes), bytes of data and of head that a message may have |
 //! | instead of 2 or 4 | refused | `5`, reason (string) |
 //! | instead of 4 | busy | `6`: work of the client's last connection is not over yet; come again soon |
 
@@ -45,10 +45,6 @@ pub enum Greeting {
     Welcome {
         /// Keyed hash of what was said.
         mac: [u8; 32],
-        /// Counts how often data not yet synced may have been lost.
-        epoch: u64,
-        /// Counts how often the server was started.
-        instance: u64,
         /// Bytes of data that a message may have.
         data_bytes: u32,
         /// Bytes of head that a message may have.
@@ -90,11 +86,9 @@ impl Greeting {
                 out.extend(mac);
                 process.encode(&mut out);
             }
-            Greeting::Welcome { mac, epoch, instance, data_bytes, head_bytes } => {
+            Greeting::Welcome { mac, data_bytes, head_bytes } => {
                 out.push(4);
                 out.extend(mac);
-                put(&mut out, *epoch);
-                put(&mut out, *instance);
                 put(&mut out, u64::from(*data_bytes));
                 put(&mut out, u64::from(*head_bytes));
             }
@@ -127,8 +121,6 @@ impl Greeting {
             }
             4 => Greeting::Welcome {
                 mac: input.array("a proof")?,
-                epoch: input.number("an epoch")?,
-                instance: input.number("an instance")?,
                 data_bytes: input.small("a length")?,
                 head_bytes: input.small("a length")?,
             },
@@ -161,7 +153,7 @@ mod tests {
                     namespace: u64::MAX,
                 },
             },
-            Greeting::Welcome { mac: [8; 32], epoch: 1, instance: 300, data_bytes: 4 << 20, head_bytes: 9 },
+            Greeting::Welcome { mac: [8; 32], data_bytes: 4 << 20, head_bytes: 9 },
             Greeting::Refused { reason: "another store".into() },
             Greeting::Busy,
         ] {

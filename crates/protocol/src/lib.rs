@@ -38,4 +38,4 @@ pub use reply::{Answer, Holder, MOST_BLOCKS, MOST_NAMES, Reply, ReplyBody, Usage
 pub use request::{Body, FileId, FileRef, Name, Request, Selection, ViewRef};
 
 /// The version of the protocol: both sides must have the same.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;

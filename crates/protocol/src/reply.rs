@@ -10,7 +10,7 @@
 //! | 3 | names | `1` if there are more, how many, and each: name, file id |
 //! | 4 | record | placement |
 //! | 5 | value | number |
-//! | 6 | wait | how many are before; who holds the lock: host (string), process, milliseconds |
+//! | 6 | wait | who holds the lock: host (string), process, milliseconds |
 //! | 7 | written | epoch |
 //! | 8 | data | how many of the positions lie before the end of the part, epoch; that many data bytes |
 //! | 9 | length | bytes of the part, epoch |
@@ -83,14 +83,12 @@ pub enum Answer {
     Value(u64),
     /// Somebody else has the lock: ask again.
     Wait {
-        /// How many are before.
-        before: u32,
-        /// Who is the first of them.
+        /// Who has it, or the first of those before.
         holder: Holder,
     },
     /// It is written (or durable).
     Written {
-        /// The server's epoch: see [`crate::handshake::Greeting::Welcome`].
+        /// The server's epoch: counts how often data not yet synced may have been lost.
         epoch: u64,
     },
     /// Data follow.
@@ -184,8 +182,7 @@ impl Reply {
                 }
             }
             Ok(Answer::Record(placement)) => placement.encode(out),
-            Ok(Answer::Wait { before, holder }) => {
-                put(out, u64::from(*before));
+            Ok(Answer::Wait { holder }) => {
                 put_bytes(out, holder.host.as_bytes());
                 put(out, u64::from(holder.pid));
                 put(out, holder.held_ms);
@@ -253,7 +250,6 @@ fn decode_body(kind: u8, input: &mut Input) -> Result<ReplyBody, ProtocolError> 
         4 => Answer::Record(Placement::decode(input)?),
         5 => Answer::Value(input.number("a value")?),
         6 => Answer::Wait {
-            before: input.small("a number")?,
             holder: Holder {
                 host: input.string(HOST_BYTES, "the name of a host")?,
                 pid: input.small("a process")?,
@@ -369,7 +365,7 @@ mod tests {
             Ok(Answer::Names { more: true, names: vec![("a".into(), FileId(1)), ("b/c".into(), FileId(2))] }),
             Ok(Answer::Record(placement)),
             Ok(Answer::Value(9)),
-            Ok(Answer::Wait { before: 2, holder: Holder { host: "node1".into(), pid: 7, held_ms: 300 } }),
+            Ok(Answer::Wait { holder: Holder { host: "node1".into(), pid: 7, held_ms: 300 } }),
             Ok(Answer::Written { epoch: 1 }),
             Ok(Answer::Data { bytes: 77, epoch: 300 }),
             Ok(Answer::Length { bytes: 1 << 40, epoch: 2 }),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use pio_explain::findings::{Finding, Gain, Kind};
+use pio_explain::findings::{Finding, Gain};
 use pio_explain::{Counted, Traffic};
 use pio_machine::Machine;
 use pio_report::{Told, figure_pages, findings_in_words, not_advised_in_words};
@@ -98,7 +98,7 @@ impl Explanation {
     fn findings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rows = self.all_findings().map(|(is_advised, finding, told)| {
             let row = PyDict::new(py);
-            row.set_item("kind", kind_name(finding.kind))?;
+            row.set_item("kind", finding.kind.name())?;
             row.set_item("title", told.title)?;
             row.set_item("is_advised", is_advised)?;
             row.set_item("lost_s", finding.lost_ns.map(|lost_ns| lost_ns / 1e9))?;
@@ -305,18 +305,6 @@ impl Explanation {
 fn most_gained_s(finding: &Finding) -> Option<f64> {
     let gained = |gain: &Gain| gain.before_s - gain.after_s;
     finding.gains.iter().map(gained).reduce(f64::max)
-}
-
-/// The name of a kind of finding: `many-small-files`.
-fn kind_name(kind: Kind) -> String {
-    let mut name = String::new();
-    for letter in format!("{kind:?}").chars() {
-        if letter.is_uppercase() && !name.is_empty() {
-            name.push('-');
-        }
-        name.push(letter.to_ascii_lowercase());
-    }
-    name
 }
 
 /// Two explanations beside each other, as the command prints them.

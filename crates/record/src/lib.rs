@@ -50,7 +50,7 @@ pub use loaded::{Loaded, STARTS_LIBRARY, run_loaded};
 pub use members::host;
 pub use mounts::{Mount, mount_of, mounts};
 pub use preload::{can_be_preloaded, may_run, preload_folder};
-pub use program::{cannot_see, check, hands_on};
+pub use program::{cannot_see, check, hands_on, is_launcher};
 pub use run::{LEAST_BUDGET_BYTES, Options, Outcome, run, run_to_end, run_told};
 pub use shim::{MPI_SHIM, compile_shim, is_shim_of};
 pub use signals::{PassingFile, PassingFolder, hold_back_the_end, outlive_file_size_limit, was_told_to_end};

@@ -89,8 +89,9 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
-/// Programs that start the program in their arguments, beside the launchers of MPIs.
-const LAUNCHERS: [&str; 8] = ["srun", "env", "time", "nice", "timeout", "nohup", "taskset", "numactl"];
+/// Programs that start the program in their arguments, beside the launchers of MPIs: of batch systems, and of any.
+const LAUNCHERS: [&str; 10] =
+    ["srun", "aprun", "jsrun", "env", "time", "nice", "timeout", "nohup", "taskset", "numactl"];
 
 /// Programs that hand a job script to a batch system, which runs it later.
 const SUBMITS: [&str; 3] = ["sbatch", "qsub", "bsub"];
@@ -124,11 +125,16 @@ pub fn cannot_see(command: &[impl AsRef<OsStr>]) -> Option<String> {
     Some(format!("{}: not seen: {}", unseen.path.display(), unseen.unseen?.sentence()))
 }
 
+/// Whether a command's first word is a program that starts one in its arguments, such as `srun` or `mpiexec`.
+pub fn is_launcher(command: impl AsRef<OsStr>) -> bool {
+    let name = Path::new(command.as_ref()).file_name();
+    name.is_some_and(|name| LAUNCHERS.iter().any(|known| name == *known) || pio_mpi::is_launcher(name))
+}
+
 /// The program that a launcher's command starts, if that can be told.
 fn launched(command: &[impl AsRef<OsStr>]) -> Option<Program> {
     let (launcher, words) = command.split_first()?;
-    let name = Path::new(launcher.as_ref()).file_name()?;
-    let is_launcher = LAUNCHERS.iter().any(|known| name == *known) || pio_mpi::is_launcher(name);
+    let is_launcher = is_launcher(launcher);
     // Options' values are no program files: the first argument that is one is what gets launched.
     words.iter().filter(|_| is_launcher).find_map(|word| {
         let found = Program::of(std::slice::from_ref(word)).ok()?;

@@ -48,7 +48,7 @@ impl StoreDescription {
             _ => wrong(error.to_string()),
         })?;
         let description: StoreDescription =
-            toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+            toml::from_str(&text).map_err(|error| wrong(in_a_line(&text, &error)))?;
         if description.servers.is_empty() || description.servers.len() > usize::from(u16::MAX) {
             return Err(wrong("expected 1 to 65535 servers".into()));
         }
@@ -127,7 +127,7 @@ pub fn noted(path: &Path, index: u32) -> Result<Option<Server>, StoreError> {
     let note = note(path, index);
     let wrong = |what: String| StoreError::Config { path: note.clone(), what };
     match fs::read_to_string(&note) {
-        Ok(text) => toml::from_str(&text).map(Some).map_err(|error| wrong(error.to_string())),
+        Ok(text) => toml::from_str(&text).map(Some).map_err(|error| wrong(in_a_line(&text, &error))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(wrong(error.to_string())),
     }
@@ -136,6 +136,12 @@ pub fn noted(path: &Path, index: u32) -> Result<Option<Server>, StoreError> {
 /// Where the token of the store `path` is kept.
 pub fn token_path(path: &Path) -> PathBuf {
     path.with_extension("token")
+}
+
+/// What is wrong with a text, without a picture of the place.
+fn in_a_line(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    format!("line {}: {}", before.matches('\n').count() + 1, error.message().replace('\n', " "))
 }
 
 fn note(path: &Path, index: u32) -> PathBuf {

@@ -49,12 +49,16 @@ pub enum StoreError {
         source: io::Error,
     },
     /// What is to be said to a server is longer than it takes.
-    #[error("server {server} takes no request that says more than {limit} bytes: the file view is too long")]
+    #[error(
+        "server {server}: a request without its data of {bytes} bytes, as the file view is so long: expected at most {limit}"
+    )]
     TooLong {
         /// Its index.
         server: u32,
+        /// Bytes that are to be said.
+        bytes: u64,
         /// Bytes that it takes.
-        limit: u32,
+        limit: u64,
     },
     /// A server said no.
     #[error("{path}: server {server}: {failure}")]

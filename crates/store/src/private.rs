@@ -70,7 +70,7 @@ fn close(path: &Path, mode: u32, wanted: u32) -> io::Result<u64> {
 /// If others can write to it, or it cannot be made.
 pub fn prepare_folder(path: &Path) -> Result<bool, StoreError> {
     let failed = |error: io::Error| wrong(path, error.to_string());
-    create_folder(path).map_err(failed)?;
+    create_folder(path).map_err(|error| wrong(path, format!("cannot be a folder for the store: {error}")))?;
     let mode = fs::metadata(path).map_err(failed)?.mode();
     refuse_writers(path, mode)?;
     if mode & OTHERS == 0 || !is_a_stores_alone(path).map_err(failed)? {

@@ -13,7 +13,7 @@ use pio_protocol::server::{Action, ConnectionId, Event, Server, Task, Work};
 use pio_protocol::{Answer, ClientId, ClientProcess, Limits, Reply, Request};
 
 use crate::auth::{Conversation, Role, Token};
-use crate::disk::{Buffers, Disks, Past};
+use crate::disk::{Buffers, Disks};
 use crate::error::StoreError;
 use crate::greet;
 use crate::process;
@@ -65,12 +65,12 @@ impl std::fmt::Debug for Running {
 /// # Errors
 /// If its folders cannot be used.
 pub fn start(settings: Settings, listeners: Vec<Box<dyn Listener>>) -> Result<Running, StoreError> {
-    let disks = Disks::open(&settings.folders, settings.index, settings.servers, None, false)?;
+    let (disks, _) = Disks::open(&settings.folders, settings.index, settings.servers, None, false)?;
     Ok(start_on(disks, settings, listeners))
 }
 
 /// The same, on disks that were opened already: those of the settings.
-pub fn start_on(disks: (Disks, Past), settings: Settings, listeners: Vec<Box<dyn Listener>>) -> Running {
+pub fn start_on(disks: Disks, settings: Settings, listeners: Vec<Box<dyn Listener>>) -> Running {
     let shared = Arc::new(Shared::new(disks, settings));
     let addresses = listeners.iter().map(|listener| listener.address().to_owned()).collect();
     let wakers = listeners.iter().map(|listener| listener.waker()).collect();
@@ -135,7 +135,6 @@ impl Drop for Running {
 struct Shared {
     machine: Mutex<Server>,
     disks: Disks,
-    past: Past,
     settings: Settings,
     connections: Mutex<BTreeMap<ConnectionId, Served>>,
     /// Clients whose connection ended, in processes whose end would be seen.
@@ -391,8 +390,6 @@ impl Serving<'_> {
         let Settings { token, limits, .. } = &self.shared.settings;
         Some(Greeting::Welcome {
             mac: token.proof(Role::Server, self.conversation.as_ref()?),
-            epoch: self.shared.disks.epoch(),
-            instance: self.shared.past.instance,
             data_bytes: limits.data_bytes,
             head_bytes: limits.head_bytes,
         })
@@ -444,11 +441,10 @@ impl Serving<'_> {
 }
 
 impl Shared {
-    fn new((disks, past): (Disks, Past), settings: Settings) -> Shared {
+    fn new(disks: Disks, settings: Settings) -> Shared {
         Shared {
             machine: Mutex::new(Server::new(settings.index, settings.servers, settings.limits)),
             disks,
-            past,
             settings,
             connections: Mutex::default(),
             away: Mutex::default(),
@@ -530,7 +526,7 @@ mod tests {
             token: Token::load_or_create(&folder.join("token")).unwrap(),
             limits: Limits::DEFAULT,
         };
-        let disks = Disks::open(&settings.folders, 0, 1, None, false).unwrap();
+        let (disks, _) = Disks::open(&settings.folders, 0, 1, None, false).unwrap();
         Shared::new(disks, settings)
     }
 

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::condition::Checked;
 
-use super::explain::kind_name;
 use super::{Moved, path};
 
 /// Two runs side by side.
@@ -131,7 +130,7 @@ fn finding(one: &DiffFinding) -> Finding {
     let [found_before, found_after] = one.found;
     // Version 1 has numbers here: what was not found costs nothing.
     let [cost_before_s, cost_after_s] = one.lost_s.map(|lost_s| lost_s.unwrap_or(0.0));
-    Finding { kind: kind_name(one.kind), found_before, found_after, cost_before_s, cost_after_s }
+    Finding { kind: one.kind.name(), found_before, found_after, cost_before_s, cost_after_s }
 }
 
 fn file<'e>(one: &DiffFile<'e>) -> File<'e> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pio_explain::findings::{Finding, Kind};
+use pio_explain::findings::Finding;
 use pio_explain::{Apart, Counted, Explanation, FileStatistics, LayerTable, ProcessStatistics, Tally};
 use pio_report::Told;
 use pio_trace::Op;
@@ -218,22 +218,10 @@ impl<'e> Explained<'e> {
     }
 }
 
-/// The name of a kind of finding: `many-small-files`.
-pub(super) fn kind_name(kind: Kind) -> String {
-    let mut name = String::new();
-    for letter in format!("{kind:?}").chars() {
-        if letter.is_uppercase() && !name.is_empty() {
-            name.push('-');
-        }
-        name.extend(letter.to_lowercase());
-    }
-    name
-}
-
 fn advised<'e>(found: &'e Explanation, finding: &'e Finding, told: Told, is_advised: bool) -> Advised<'e> {
     let Told { title, evidence, place, change, .. } = told;
     Advised {
-        kind: kind_name(finding.kind),
+        kind: finding.kind.name(),
         title,
         is_advised,
         cost_s: finding.lost_ns.map(|lost_ns| lost_ns / 1e9),
@@ -356,14 +344,14 @@ fn interface(counted: &pio_explain::counted::Interface) -> Interface {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use pio_explain::findings::Kind;
 
     /// They are part of the schema: a variant that gets another name must not change them unseen.
     #[test]
     fn the_manual_lists_every_kind_of_finding() {
         let page = include_str!("../../../../docs/json.md");
         for kind in Kind::ALL {
-            let name = kind_name(kind);
+            let name = kind.name();
             assert!(page.contains(&format!("`{name}`")), "docs/json.md does not list {name}");
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use pio_protocol::Name;
+use pio_protocol::{Name, PATH_BYTES};
 use pio_store::client::{Mode, Stat, Store, StoreFile, StripingHints};
 
 use super::unfinished;
@@ -203,9 +203,10 @@ fn copy(origin: &mut dyn Origin, mut put: impl FnMut(u64, &[u8]) -> Result<()>) 
 
 /// Copies into the store.
 fn into(store: &Store, origin: &mut dyn Origin, path: &str, striping: StripingHints) -> Result<()> {
-    // As the store has it, or what other copies to the same file left would not be found. What is no name, the store refuses.
-    let name = Name::new(path);
-    let path = name.as_ref().map_or(path, Name::as_str);
+    // As the store has it, or what other copies to the same file left would not be found.
+    let name = Name::new(path)
+        .with_context(|| format!("{path}: expected a path of 1 to {PATH_BYTES} bytes without `..`"))?;
+    let path = name.as_str();
     let named: Vec<String> = store.list(&format!("{path}."))?.into_iter().map(|(name, _)| name).collect();
     for left in unfinished::abandoned(store, &named)? {
         if unfinished::target(&left) == Some(path) {
@@ -232,7 +233,7 @@ fn out_of(store: &Store, path: &str, target: &Path) -> Result<()> {
         true => target.join(named("", origin.file.path())),
         false => target.to_owned(),
     };
-    let copied = WholeFile::create(&target)?;
+    let copied = WholeFile::replacing(&target)?;
     copy(&mut origin, |_, chunk| {
         copied.file().write_all(chunk).with_context(|| format!("{}: cannot write", target.display()))
     })?;

@@ -6,20 +6,27 @@
 use std::io;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use pio_protocol::{Failure, FileId};
+use anyhow::{Context, Result, ensure};
+use pio_protocol::{Failure, FileId, PATH_BYTES};
 use pio_store::StoreError;
 use pio_store::auth::random;
 use pio_store::client::{Lock, Mode, Store, StoreFile, StripingHints};
 
 const END: &str = ".part";
 const DIGITS: usize = 8;
+/// Bytes of a path whose copy has a name until it is complete, too.
+const MOST_BYTES: usize = PATH_BYTES - (1 + DIGITS + END.len());
 
 /// How long a copy waits for others to see that it is going on.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A name that no other copy has.
 fn name(path: &str) -> Result<String> {
+    ensure!(
+        path.len() <= MOST_BYTES,
+        "{path}: a path of {} bytes: expected at most {MOST_BYTES}, as the copy has a longer name until it is complete",
+        path.len()
+    );
     let number = u32::from_le_bytes(random().context("no random numbers")?);
     Ok(format!("{path}.{number:0DIGITS$x}{END}"))
 }
@@ -118,6 +125,12 @@ mod tests {
     #[test]
     fn names_of_unfinished_copies_are_told_from_others() {
         assert_eq!(target(&name("run/a.nc").unwrap()), Some("run/a.nc"));
+        let longest = "a".repeat(MOST_BYTES);
+        assert_eq!(name(&longest).unwrap().len(), PATH_BYTES);
+        let error = name(&format!("{longest}b")).unwrap_err().to_string();
+        assert!(error.ends_with(
+            "of 1011 bytes: expected at most 1010, as the copy has a longer name until it is complete"
+        ));
         for other in ["a.part", "a.0123.part", "a.0123456x.part", "a.01234567", "a.01234567.parts"] {
             assert_eq!(target(other), None, "{other}");
         }

@@ -43,6 +43,45 @@ fn a_quiet_command_says_errors_and_what_is_missing_alone() {
     place.pioscope(["explain", "-q", "missing.pio"]).fails_with("missing.pio");
 }
 
+/// A report took the place of the recorded run that it was about.
+#[test]
+fn no_result_takes_the_place_of_a_trace() {
+    let place = recorded();
+    let before = fs::read(place.join("run.pio")).unwrap();
+    fs::copy(place.join("run.pio"), place.join("copy.pio")).unwrap();
+    let refused = |words: &[&str], why: &str| {
+        place.pioscope(words).fails_with(why);
+        assert!(fs::read(place.join("run.pio")).unwrap() == before, "{words:?}");
+    };
+    let (is_read, is_trace) =
+        ("run.pio: is what is read", "run.pio: is there, and is a trace: expected another name");
+    refused(&["explain", "run.pio", "--html", "run.pio"], is_read);
+    refused(&["explain", "copy.pio", "--html", "run.pio"], is_trace);
+    refused(&["convert", "run.pio", "--to", "chrome", "-o", "run.pio"], is_read);
+    refused(&["convert", "copy.pio", "--to", "chrome", "-o", "run.pio"], is_trace);
+    refused(&["predict", "copy.pio", "-m", "sp-argonne", "--html", "run.pio"], is_trace);
+    refused(&["machines", "show", "sp-argonne", "--picture", "run.pio"], is_trace);
+    refused(&["workload", "ior-easy", "-o", "run.pio"], "run.pio: is there, and was recorded");
+    let table = "start_s,call,file,offset,size,elapsed_s\n0,write,a,0,100,0.1\n";
+    fs::write(place.join("calls.json"), table).unwrap();
+    place.pioscope(["convert", "calls.json", "-o", "calls.json"]).fails_with("calls.json: is what is read");
+    assert_eq!(fs::read_to_string(place.join("calls.json")).unwrap(), table);
+    refused(&["convert", "calls.json", "-o", "run.pio"], "run.pio: is there, and was recorded");
+}
+
+#[test]
+fn what_cannot_be_read_or_written_is_told_by_its_name() {
+    let place = recorded();
+    fs::write(place.join("file"), "").unwrap();
+    let words = ["predict", "run.pio", "-m", "sp-argonne", "-o", "file"];
+    place.pioscope(words).fails_with("file: is no folder");
+    // It was called an empty file.
+    let program = env!("CARGO_BIN_EXE_pioscope");
+    let shell = |line: &str| place.run(Command::new("sh").args(["-c", line, program]));
+    shell("cat run.pio | $0 explain /dev/stdin").fails_with("/dev/stdin: is a pipe or device");
+    shell("$0 explain run.pio > /dev/full").fails_with("cannot write to standard output: No space left");
+}
+
 #[test]
 fn a_brief_explanation_has_ten_lines_at_most() {
     let place = recorded();

@@ -102,6 +102,17 @@ fn several_servers_do_not_share_a_port() {
     assert!(!place.join("store").exists());
 }
 
+/// It was written down as where to connect to: clients on other hosts looked for the servers on their own.
+#[test]
+fn clients_are_not_told_to_connect_to_any_address() {
+    let place = Place::new();
+    for any in ["0.0.0.0", "0.0.0.0:0", "[::]:0"] {
+        let told = place.pioscope(["serve", "--listen", any, "--dir", "store"]);
+        told.fails_with("--listen expects the name or the address that they know this host by");
+        assert!(!place.join("store/store.toml").exists());
+    }
+}
+
 /// It knew where the other had been before, and said that the store was ready.
 #[test]
 fn the_store_is_ready_when_all_servers_are_there() {

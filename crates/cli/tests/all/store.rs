@@ -436,6 +436,12 @@ fn wrong_input_is_one_clear_line() {
     fs::write(scene.place.join("f"), b"text").unwrap();
     scene.place.pioscope(["store", "ls"]).fails_with("no store: expected --store FILE, or PIOSCOPE_STORE");
     scene.place.pioscope(["store", "ls", "--store", "none.toml"]).fails_with("none.toml: No such file");
+    fs::write(scene.place.join("bad.toml"), "token = \"t\"\nservers = 3\n").unwrap();
+    let bad = scene.place.pioscope(["store", "ls", "--store", "bad.toml"]);
+    bad.fails_with("bad.toml: line 2: unknown field `servers`");
+    assert_eq!(bad.err.lines().count(), 1, "{}", bad.err);
+    // It was the name of the unfinished copy.
+    scene.store(&["cp", "f", "pioscope:a/../b"]).fails_with("a/../b: expected a path of 1 to 1024 bytes");
     scene.store(&["cp", "f", "g"]).fails_with("neither f nor g is in the store: expected pioscope:PATH");
     scene.store(&["cp", "missing", "pioscope:f"]).fails_with("missing: cannot read: No such file");
     scene.store(&["cp", "store", "pioscope:f"]).fails_with("store: is a folder: expected a file");

@@ -138,6 +138,18 @@ impl Kind {
         Kind::MetadataTime,
         Kind::BeyondFiles,
     ];
+
+    /// Its name in what programs read: `many-small-files`.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
 }
 
 /// Something that costs time for nothing.

@@ -116,7 +116,7 @@ impl ClientSession {
     ) -> Request {
         let access = match (list, &chunk.part) {
             (Some(list), _) => Selection::listed(list),
-            (None, Some(part)) => self.access_part(part.clone(), &chunk.positions),
+            (None, Some(part)) => self.access_part(part.clone(), chunk.len),
             (None, None) => self.access(view, chunk.positions.clone()),
         };
         let body = match direction {
@@ -163,10 +163,10 @@ impl ClientSession {
     }
 
     /// How to speak of a chunk's part of a view: it is told each time, as few are asked for again.
-    fn access_part(&mut self, part: View, positions: &std::ops::Range<u64>) -> Selection {
+    fn access_part(&mut self, part: View, len: u64) -> Selection {
         let view = ViewRef::New(self.next_view, part);
         self.next_view += 1;
-        Selection { view, positions: 0..positions.end - positions.start }
+        Selection { view, positions: 0..len }
     }
 
     /// Takes a reply.

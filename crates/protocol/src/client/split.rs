@@ -40,7 +40,7 @@ pub struct Chunk {
     pub bytes: Vec<Range<u64>>,
     /// How many they are.
     pub len: u64,
-    /// The view of nothing but the chunk's positions, if the whole one is too long for a request. It is sent in its place.
+    /// The view of nothing but the chunk's own bytes, if the whole one is too long for a request. It is sent in its place.
     pub part: Option<View>,
 }
 
@@ -129,8 +129,8 @@ pub struct Split {
     chunk_bytes: u64,
     most_strips: u64,
     ended: u32,
-    /// The view, if it is too long for a request.
-    long: Option<View>,
+    /// The view, if it is too long for a request, and where its file is.
+    long: Option<(View, Placement)>,
     most_view_bytes: u64,
     /// What is left of chunks that were halved, as their own parts of the view were too long; the next one last.
     halves: Vec<Chunk>,
@@ -168,7 +168,7 @@ impl Split {
             chunk_bytes: chunk_bytes.max(1),
             most_strips: most_strips.max(1),
             ended: 0,
-            long: (!view.encodes_within(most_view_bytes)).then(|| view.clone()),
+            long: (!view.encodes_within(most_view_bytes)).then(|| (view.clone(), *placement)),
             most_view_bytes,
             halves: Vec::new(),
         }
@@ -180,9 +180,9 @@ impl Split {
 
     /// Gives a chunk its own part of a view that is too long; one that has too long a part is halved.
     fn with_part(&mut self, mut chunk: Chunk) -> Chunk {
-        let Some(view) = &self.long else { return chunk };
+        let Some((view, placement)) = &self.long else { return chunk };
         loop {
-            chunk.part = part_of(view, chunk.positions.clone());
+            chunk.part = part_of(view, placement, &chunk);
             let is_short = chunk.part.as_ref().is_none_or(|part| part.encodes_within(self.most_view_bytes));
             if is_short || chunk.len == 1 {
                 return chunk;
@@ -251,9 +251,10 @@ impl Iterator for Split {
     }
 }
 
-/// The view whose first data bytes are these positions of another; none if it would be nested too deeply.
-fn part_of(view: &View, positions: Range<u64>) -> Option<View> {
-    View::new(0, 1, Datatype::of(view.layout_of(positions).ok()?)).ok()
+/// The view whose first data bytes are a chunk's; none if it would be nested too deeply.
+fn part_of(view: &View, placement: &Placement, chunk: &Chunk) -> Option<View> {
+    let layout = placement.striping().intersect(chunk.slot, view, chunk.positions.clone());
+    View::new(0, 1, Datatype::of(layout)).ok()
 }
 
 #[cfg(test)]
@@ -288,17 +289,24 @@ mod tests {
                 prop_assert!(chunk.len > 0 && chunk.len <= chunk_bytes);
                 prop_assert_eq!(chunk.len, chunk.bytes.iter().map(|range| range.end - range.start).sum::<u64>());
                 prop_assert_eq!(chunk.part.is_some(), is_long);
-                // What is sent: the view, or the chunk's part of it.
-                let (sent, asked, first) = match &chunk.part {
-                    Some(part) => (part, 0..chunk.positions.end - chunk.positions.start, chunk.positions.start),
-                    None => (&view, chunk.positions.clone(), 0),
+                let found = |view: &View, positions| {
+                    let mut strips = placement.strips_of(chunk.slot, view, positions);
+                    let found: Vec<u64> = strips.by_ref().flat_map(|strip| strip.positions).collect();
+                    (found, strips.steps())
                 };
-                prop_assert!(sent.encodes_within(most_view_bytes) || chunk.len == 1);
-                let mut strips = placement.strips_of(chunk.slot, sent, asked);
-                let found: Vec<u64> = strips.by_ref().flat_map(|strip| strip.positions).map(|position| position + first - start).collect();
-                prop_assert!(strips.steps() <= most_strips);
                 let told: Vec<u64> = chunk.bytes.iter().cloned().flatten().collect();
-                prop_assert_eq!(&found, &told);
+                let (own, steps) = found(&view, chunk.positions.clone());
+                prop_assert_eq!(own, told.iter().map(|byte| byte + start).collect::<Vec<_>>());
+                prop_assert!(steps <= most_strips);
+                // What is sent in the view's place has those bytes, and no other server's.
+                if let Some(part) = &chunk.part {
+                    prop_assert!(part.encodes_within(most_view_bytes) || chunk.len == 1);
+                    let (all, steps) = found(part, 0..chunk.len);
+                    prop_assert_eq!(all, (0..chunk.len).collect::<Vec<_>>());
+                    prop_assert!(steps <= most_strips);
+                    let offsets = told.iter().map(|byte| view.offset_of(byte + start));
+                    prop_assert!(offsets.eq((0..chunk.len).map(|position| part.offset_of(position))));
+                }
                 told.iter().for_each(|byte| seen[*byte as usize] += 1);
             }
             prop_assert!(seen.iter().all(|times| *times == 1));

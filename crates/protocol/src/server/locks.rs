@@ -23,9 +23,7 @@ struct Lock {
 /// Where a lock stands that cannot be had yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Queued {
-    /// How many earlier ones exclude it.
-    pub(super) before: u32,
-    /// Whose the first of them is: one that is held, if any is.
+    /// Whose the first of the earlier ones is that exclude it: one that is held, if any is.
     pub(super) holder: ClientId,
     /// Since when it is held.
     pub(super) held_since_ms: Option<u64>,
@@ -72,7 +70,7 @@ impl Locks {
             return None;
         };
         let (holder, held_since_ms) = (first.client, first.held_since_ms);
-        Some(Queued { before: earlier().count() as u32, holder, held_since_ms })
+        Some(Queued { holder, held_since_ms })
     }
 
     pub(super) fn unlock(&mut self, file: FileId, client: ClientId, number: u64) -> Result<(), Failure> {
@@ -107,8 +105,8 @@ mod tests {
 
     const FILE: FileId = FileId(1);
 
-    fn queued(before: u32, holder: ClientId, held_since_ms: Option<u64>) -> Option<Queued> {
-        Some(Queued { before, holder, held_since_ms })
+    fn queued(holder: ClientId, held_since_ms: Option<u64>) -> Option<Queued> {
+        Some(Queued { holder, held_since_ms })
     }
 
     #[test]
@@ -116,14 +114,14 @@ mod tests {
         let mut locks = Locks::default();
         let (a, b, c) = (ClientId(1), ClientId(2), ClientId(3));
         assert_eq!(locks.lock(FILE, a, 1, false, 0..10, 100), None);
-        assert_eq!(locks.lock(FILE, b, 1, false, 5..15, 200), queued(1, a, Some(100)));
+        assert_eq!(locks.lock(FILE, b, 1, false, 5..15, 200), queued(a, Some(100)));
         // Behind the one that waits, though nobody holds it.
-        assert_eq!(locks.lock(FILE, c, 1, false, 12..20, 300), queued(1, b, None));
+        assert_eq!(locks.lock(FILE, c, 1, false, 12..20, 300), queued(b, None));
         assert_eq!(locks.lock(FILE, a, 2, false, 20..30, 400), None);
         locks.unlock(FILE, a, 1).unwrap();
         assert_eq!(locks.lock(FILE, b, 1, false, 5..15, 500), None);
         assert_eq!(locks.lock(FILE, b, 1, false, 5..15, 600), None);
-        assert_eq!(locks.lock(FILE, c, 1, false, 12..20, 700), queued(1, b, Some(500)));
+        assert_eq!(locks.lock(FILE, c, 1, false, 12..20, 700), queued(b, Some(500)));
         locks.release_all(b);
         assert_eq!(locks.lock(FILE, c, 1, false, 12..20, 800), None);
         assert_eq!(locks.unlock(FILE, b, 1), Err(Failure::NotLocked));
@@ -135,7 +133,7 @@ mod tests {
         let id = ClientId;
         assert_eq!(locks.lock(FILE, id(1), 1, true, 0..10, 1), None);
         assert_eq!(locks.lock(FILE, id(2), 1, true, 0..10, 2), None);
-        assert_eq!(locks.lock(FILE, id(3), 1, false, 0..10, 3), queued(2, id(1), Some(1)));
-        assert_eq!(locks.lock(FILE, id(4), 1, true, 0..10, 4), queued(1, id(3), None));
+        assert_eq!(locks.lock(FILE, id(3), 1, false, 0..10, 3), queued(id(1), Some(1)));
+        assert_eq!(locks.lock(FILE, id(4), 1, true, 0..10, 4), queued(id(3), None));
     }
 }

@@ -377,7 +377,7 @@ impl Server {
             pid: process.map_or(0, |process| process.pid),
             held_ms: queued.held_since_ms.map_or(0, |since| self.now_ms.saturating_sub(since)),
         };
-        Answer::Wait { before: queued.before, holder }
+        Answer::Wait { holder }
     }
 
     /// The name, if it is kept here.

@@ -200,7 +200,8 @@ impl ServerLink {
         let connection = self.connection.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         if self.head.len() > self.head_bytes as usize {
             // The server would hang up, again and again.
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, TooLong { limit: self.head_bytes }));
+            let (bytes, limit) = (self.head.len() as u64, self.head_bytes.into());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, TooLong { bytes, limit }));
         }
         let timeout = self.retry.answer_timeout(&request.body);
         if timeout != self.answer_timeout {
@@ -244,9 +245,7 @@ impl ServerLink {
     /// or will work.
     fn broke(&mut self, error: io::Error) -> Result<(), StoreError> {
         self.disconnect();
-        if let Some(TooLong { limit }) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            return Err(StoreError::TooLong { server: self.server, limit: *limit });
-        }
+        self.check_length(&error)?;
         let waited = error.kind() == io::ErrorKind::TimedOut;
         match self.retry.broke(self.start.elapsed(), waited) {
             Some(pause) => {
@@ -275,6 +274,7 @@ impl ServerLink {
                     return Err(StoreError::Refused { server, address, reason });
                 }
             };
+            self.check_length(&error)?;
             let Some(pause) = self.retry.failed(self.start.elapsed()) else {
                 return Err(self.unreachable(error));
             };
@@ -289,6 +289,14 @@ impl ServerLink {
                 (self.identity.options.waits)(&Unanswered { server, address, error: &error, left });
             }
             thread::sleep(pause);
+        }
+    }
+
+    /// Whether an error is one that comes again however often a connection is made.
+    fn check_length(&self, error: &io::Error) -> Result<(), StoreError> {
+        match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(&TooLong { bytes, limit }) => Err(StoreError::TooLong { server: self.server, bytes, limit }),
+            _ => Ok(()),
         }
     }
 
@@ -331,9 +339,10 @@ impl ServerLink {
 
 /// A request's head is longer than its server takes.
 #[derive(Debug, thiserror::Error)]
-#[error("a request that says more than the {limit} bytes that the server takes")]
+#[error("a request with a head of {bytes} bytes: expected at most {limit}")]
 struct TooLong {
-    limit: u32,
+    bytes: u64,
+    limit: u64,
 }
 
 enum Rejected {

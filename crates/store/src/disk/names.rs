@@ -34,7 +34,6 @@ const SERVER: TableDefinition<&str, u128> = TableDefinition::new("server");
 
 const BOOT: &str = "boot";
 const EPOCH: &str = "epoch";
-const INSTANCE: &str = "instance";
 const NEXT_FILE: &str = "next file";
 const IDENTITY: &str = "index and servers";
 const FOLDERS: &str = "folders";
@@ -63,8 +62,6 @@ pub struct Names {
 pub struct Past {
     /// Counts how often data not yet synced may have been lost.
     pub epoch: u64,
-    /// Counts the starts.
-    pub instance: u64,
     /// What was found to be lost at this start.
     pub loss: Option<Loss>,
 }
@@ -387,10 +384,9 @@ fn begin(
         true => transaction.open_table(SERVER)?.get(EPOCH)?.map_or(0, |value| value.value() as u64),
         false => count(&transaction, EPOCH)?,
     };
-    let instance = count(&transaction, INSTANCE)?;
     let loss = note_loss(&transaction, traces)?;
     transaction.commit()?;
-    Ok(Ok(Past { epoch, instance, loss }))
+    Ok(Ok(Past { epoch, loss }))
 }
 
 /// Finds what is lost: with the start that finds it, or a later one would not know. No file that is made from now on has a number that

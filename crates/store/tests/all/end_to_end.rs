@@ -170,10 +170,17 @@ fn messages_have_the_bytes_that_are_predicted() {
 #[test]
 fn a_view_that_no_request_can_name_is_sent_in_parts() {
     let scene = Scene::new(3);
-    let file = scene.client().open("long", CREATE, striped(65536)).unwrap();
+    let client = scene.client();
+    let file = client.open("long", CREATE, striped(65536)).unwrap();
     let view = long_view();
     let data = bytes(1_800_000, 5);
+    let before = client.traffic().sent;
     file.write(&view, 0..1_800_000, &&data[..]).unwrap();
+    // Each server was once told of the pieces on all three.
+    let mut encoding = Vec::new();
+    view.encode(&mut encoding);
+    let told = client.traffic().sent - before - data.len() as u64;
+    assert!(told < encoding.len() as u64 * 3 / 2, "{told} bytes for a view of {}", encoding.len());
     let mut whole = vec![0; file.size().unwrap() as usize];
     file.read_at(0, &mut whole).unwrap();
     let mut at = 0;
@@ -185,6 +192,24 @@ fn a_view_that_no_request_can_name_is_sent_in_parts() {
     let mut back = vec![0; 1_000_000];
     assert_eq!(file.read(&view, 100_000..1_100_000, &mut &mut back[..]).unwrap(), 1_000_000);
     assert!(back == data[100_000..1_100_000]);
+}
+
+/// One that comes back as a server that takes less is told at once, too.
+#[test]
+fn a_request_that_is_too_long_is_refused_with_its_length() {
+    let mut scene = Scene::new(1);
+    let file = scene.client().open("few", CREATE, striped(65536)).unwrap();
+    let offsets: Vec<i64> = (0..300).map(|piece: i64| 9 * piece + piece * piece % 7).collect();
+    let pieces = Datatype::hindexed_block(1, &offsets, &Datatype::bytes(1)).unwrap();
+    let view = View::new(0, 1, pieces).unwrap();
+    file.write(&view, 0..300, &&bytes(300, 1)[..]).unwrap();
+    scene.limits.head_bytes = 200;
+    scene.restart(0);
+    for _ in 0..2 {
+        let error = file.write(&view, 0..300, &&bytes(300, 2)[..]).unwrap_err();
+        assert!(matches!(error, StoreError::TooLong { bytes: 201.., limit: 200, .. }), "{error}");
+    }
+    file.write_at(0, b"short").unwrap();
 }
 
 /// 600,000 pieces of 3 bytes at irregular distances.

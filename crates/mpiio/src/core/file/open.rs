@@ -168,14 +168,11 @@ impl Attempt<'_> {
     fn in_order(&self, channel: &Channel) -> Result<Found, Status> {
         let communicator = &channel.communicator;
         let mut opened = Err(Status::Internal);
-        let mut said = [0_u8; 8];
-        if communicator.rank() == 0 {
+        communicator.on_first(|| {
             opened = self.open(true);
-            said = outcome_of(&opened).to_ne_bytes();
             first_says_why(channel, [outcome_of(&opened)]);
-        }
-        communicator.broadcast(&mut said)?;
-        Status::check(u64::from_ne_bytes(said) as i32)?;
+            opened.as_ref().map(|_| 0).map_err(|status| *status)
+        })?;
         if communicator.rank() != 0 {
             opened = self.open(false);
         }

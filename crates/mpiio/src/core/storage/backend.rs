@@ -149,12 +149,12 @@ impl Storage {
         }
     }
 
-    /// Locks them as [`Storage::lock`] does for itself, but does not wait forever: who holds shared locks by turns never leaves the
-    /// bytes to one that waits for all of them.
+    /// Locks them as [`Storage::lock`] does for itself, but does not wait forever: who holds shared locks of a plain file by turns
+    /// never leaves the bytes to one that waits for all of them, and a server keeps those of a client that hangs.
     pub(crate) fn lock_within(&self, file: Range<u64>, patience: Duration) -> Result<(), IoError> {
         match self {
             Storage::Plain(plain) => plain.lock_within(file, patience),
-            Storage::Remote(remote) => remote.lock(file, false),
+            Storage::Remote(remote) => remote.lock_within(file, patience),
         }
     }
 

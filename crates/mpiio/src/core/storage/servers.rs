@@ -222,13 +222,25 @@ impl RemoteFile {
 
     /// Locks an interval of the file; others may have it `shared` meanwhile.
     pub(crate) fn lock(&self, range: Range<u64>, shared: bool) -> Result<(), IoError> {
-        let path = self.file.path();
-        let mut waiting = |holder: &Holder| eprintln!("pioscope: {path}: waiting for a lock of {holder}");
-        let asked = self.file.lock_telling(range.clone(), shared, LOCK_TIMEOUT, &mut waiting);
-        let lock = asked.map_err(refused).map_err(|error| {
+        self.locked(range, shared, LOCK_TIMEOUT).map_err(refused).map_err(|error| {
             // Servers have locks: whatever they say is no reason to do without.
             if error.says_that_nothing_can_be_locked() { IoError { errno: libc::EIO } } else { error }
-        })?;
+        })
+    }
+
+    /// See [`crate::core::storage::backend::Storage::lock_within`].
+    pub(crate) fn lock_within(&self, range: Range<u64>, patience: Duration) -> Result<(), IoError> {
+        self.locked(range, false, patience).map_err(|error| match error {
+            // Who asks so can do without: that is nothing to tell of.
+            StoreError::Locked { .. } => IoError { errno: error.errno() },
+            error => refused(error),
+        })
+    }
+
+    fn locked(&self, range: Range<u64>, shared: bool, patience: Duration) -> Result<(), StoreError> {
+        let path = self.file.path();
+        let mut waiting = |holder: &Holder| eprintln!("pioscope: {path}: waiting for a lock of {holder}");
+        let lock = self.file.lock_telling(range.clone(), shared, patience, &mut waiting)?;
         self.locks().push((range, lock));
         Ok(())
     }

@@ -86,7 +86,6 @@ struct Record {
 pub(crate) struct Disk {
     index: u32,
     pub epoch: u64,
-    pub instance: u64,
     /// No byte that was not there finds room.
     pub is_full: bool,
     /// The next sync of anything fails.
@@ -104,7 +103,6 @@ impl Disk {
         Disk {
             index,
             epoch: 1,
-            instance: 1,
             is_full: false,
             fails: false,
             parts: BTreeMap::new(),

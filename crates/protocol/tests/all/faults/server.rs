@@ -70,7 +70,6 @@ impl Node {
         self.tasks.take().into_iter().for_each(|task| world.kernel.kill(task));
         world.network.server_died(&world.kernel, self.index as usize, with_its_machine);
         let mut disk = self.disk.borrow_mut();
-        disk.instance += 1;
         if with_its_machine {
             world.kernel.with_random(|random| disk.crash(random));
             world.history.borrow_mut().may_have_lost(self.index, world.kernel.now());
@@ -263,17 +262,9 @@ impl Serving<'_> {
                 }
                 Action::Welcome { connection } if connection == self.socket.id => {
                     self.has_session = true;
-                    let disk = self.node.disk.borrow();
                     let Limits { data_bytes, head_bytes, .. } = self.world.settings.limits;
-                    let (epoch, instance) = (disk.epoch, disk.instance);
                     let mac = [0; 32];
-                    result = result.and(self.say(&Greeting::Welcome {
-                        mac,
-                        epoch,
-                        instance,
-                        data_bytes,
-                        head_bytes,
-                    }));
+                    result = result.and(self.say(&Greeting::Welcome { mac, data_bytes, head_bytes }));
                 }
                 Action::Busy { connection } if connection == self.socket.id => {
                     result = result.and(self.say(&Greeting::Busy));

@@ -19,6 +19,8 @@ pub(crate) struct Scene {
     description: StoreDescription,
     /// How the servers can be reached.
     transports: Vec<Transport>,
+    /// What servers allow that are started from now on.
+    pub(crate) limits: Limits,
 }
 
 /// Shared memory and TCP, which are everywhere.
@@ -49,7 +51,8 @@ impl Scene {
         let token = Token::load_or_create(&folder.path().join("token")).unwrap();
         let description =
             StoreDescription { token: "token".into(), strip_bytes: STRIP_BYTES, servers: Vec::new() };
-        let mut scene = Scene { folder, token, servers: Vec::new(), description, transports };
+        let limits = Limits::DEFAULT;
+        let mut scene = Scene { folder, token, servers: Vec::new(), description, transports, limits };
         // Each scene at an address of its own: while a server is stopped, nobody else takes its port. UCX only knows those
         // that interfaces have.
         static SCENES: AtomicU16 = AtomicU16::new(0);
@@ -147,7 +150,7 @@ impl Scene {
             servers: servers as u32,
             folders: vec![self.folder_of(index)],
             token: self.token.clone(),
-            limits: Limits::DEFAULT,
+            limits: self.limits,
         };
         let address = Address::parse(address);
         let listener: Box<dyn Listener> = Box::new(TcpListener::bind(address.tcp).unwrap());

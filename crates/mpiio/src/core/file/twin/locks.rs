@@ -2,13 +2,16 @@
 
 use std::ffi::CString;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 use std::vec::IntoIter;
 
 use pio_layout::{Layout, View};
 use pio_plan::{Access, Action, Direction, Event, Io, Rank, Slot, StateMachine};
 use tempfile::NamedTempFile;
 
+use super::scene::Scene;
 use super::world::{MPI, World, release};
 use crate::core::mpi::memory::Memory;
 use crate::core::run::channel_pool::ChannelPool;
@@ -79,6 +82,12 @@ fn write_nothing() -> Action {
     Action::Io(Io::Pieces { direction: Direction::Write, positions: 0..0 })
 }
 
+/// Writes bytes 0 to 4, and fills the hole behind them.
+fn fill_hole() -> Action {
+    let (file, holes) = (0..10, Layout::bytes(5).shifted(5).unwrap());
+    Action::Io(Io::FillAndWrite { slot: Slot::of(0), origin: 0, file, holes, locks: true })
+}
+
 const FINISH: Action = Action::Finish { result: Ok(0) };
 
 /// Of the kernel's locks a rank has one for all its threads: one would unlock what another has locked.
@@ -99,11 +108,31 @@ fn who_gets_no_lock_to_fill_holes_leaves_them_alone() {
         if is_locked {
             other.lock(0..1, true).unwrap();
         }
-        let (window, holes) = (0..10, Layout::bytes(5).shifted(5).unwrap());
-        let fill = Io::FillAndWrite { slot: Slot::of(0), origin: 0, file: window, holes, locks: true };
-        run(&own, vec![Action::Io(fill), FINISH]);
+        run(&own, vec![fill_hole(), FINISH]);
         assert_eq!(std::fs::read(file.path()).unwrap(), vec![0; written]);
     }
+}
+
+/// On servers, who asked waited for ten minutes, however soon it was to give up.
+#[test]
+fn who_gets_no_lock_of_servers_to_fill_holes_leaves_them_alone() {
+    let scene = Scene::of_servers();
+    let name = CString::new(scene.name_of("file")).unwrap();
+    let [other, own] = [(); 2].map(|()| Storage::open(&name, Mode(4 | 8), true, Default::default()).unwrap());
+    other.write(0, b"abc").unwrap();
+    other.lock(0..1, true).unwrap();
+    let (given_up, has_given_up) = mpsc::channel();
+    thread::scope(|scope| {
+        let other = &other;
+        scope.spawn(move || {
+            // Whoever still waits gets it, and fills the hole.
+            let _ = has_given_up.recv_timeout(Duration::from_secs(60));
+            other.unlock(0..1).unwrap();
+        });
+        run(&own, vec![fill_hole(), FINISH]);
+        given_up.send(()).unwrap();
+    });
+    assert_eq!(own.size(), Ok(5));
 }
 
 /// It is not asked to unlock that. The kernel refuses to lock for writing what was opened for reading; a Lustre that is mounted
