@@ -10,7 +10,7 @@ use std::{env, thread};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
-use pio_machine::{Computer, Machine, Spreads, calibrate};
+use pio_machine::{Computer, IoNode, Machine, MachineError, Spreads, calibrate};
 use pio_record::PassingFolder;
 use pio_sim::SimError;
 use pio_sim::network::of_machine;
@@ -267,11 +267,20 @@ fn list(json: bool) -> Result<()> {
 }
 
 fn show(name: &str, JsonFlag { json }: JsonFlag) -> Result<()> {
-    if name == Computer::cray_ymp()?.name {
-        ensure!(!json, "{name}: no JSON of a computer with buffers (expected another machine, or no --json)");
-        return crate::print(Computer::CRAY_YMP.1);
-    }
-    let machine = find(name)?;
+    let machine = match Machine::find(name) {
+        Err(MachineError::Computer { .. }) => {
+            ensure!(
+                !json,
+                "{name}: no JSON of a computer with buffers (expected another machine, or no --json)"
+            );
+            return show_checked(name, |file, text| Computer::parse(file, text).map(drop));
+        }
+        Err(MachineError::IoNode { .. }) => {
+            ensure!(!json, "{name}: no JSON of an I/O node alone (expected a whole machine, or no --json)");
+            return show_checked(name, |file, text| IoNode::parse(file, text).map(drop));
+        }
+        _ => find(name)?,
+    };
     check_network(name, &machine)?;
     if json {
         let topology = topology(&machine).ok().map(|topology| topology.to_string());
@@ -279,6 +288,13 @@ fn show(name: &str, JsonFlag { json }: JsonFlag) -> Result<()> {
     }
     // As it stands: its comments say where the numbers are from.
     crate::print(&text(name)?)
+}
+
+/// Shows a description that is not of a machine, if it is a good one of its kind.
+fn show_checked(name: &str, check: impl Fn(&str, &str) -> Result<(), MachineError>) -> Result<()> {
+    let (file, text) = Machine::find_text(name)?;
+    check(&file, &text)?;
+    crate::print(&text)
 }
 
 /// Whether there can be such a network: what its keys say together, the reader of descriptions does not know.

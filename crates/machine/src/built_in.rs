@@ -28,7 +28,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn text(name: &str) -> Result<(String, String), MachineError> {
     match TEXTS.iter().find(|(known, _)| *known == name) {
         Some((_, text)) => Ok((format!("machines/{name}.toml"), (*text).to_owned())),
-        None if Computer::cray_ymp()?.name == name => Err(MachineError::Computer { name: name.to_owned() }),
+        // Read as a machine, it says what it is.
+        None if Computer::cray_ymp()?.name == name => {
+            let (file, text) = Computer::CRAY_YMP;
+            Ok((file.to_owned(), text.to_owned()))
+        }
         None => Err(MachineError::UnknownMachine {
             name: name.to_owned(),
             known: names().collect::<Vec<_>>().join(", "),

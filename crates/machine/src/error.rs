@@ -83,10 +83,19 @@ pub enum MachineError {
         expected: String,
     },
     /// It is a computer with buffers, which has no network and no storage.
-    #[error("{name}: a computer with buffers, for pioscope reproduce miller-katz (expected another machine)")]
+    #[error("{file}: a computer with buffers, for pioscope reproduce miller-katz (expected another machine)")]
     Computer {
-        /// Its name.
-        name: String,
+        /// Its file.
+        file: String,
+    },
+    /// It is the inside of an I/O node, without the machine around it.
+    #[error(
+        "{file}: the [io-node] of a machine alone, to copy into a description whose storage.kind is \"io-nodes\" \
+         (expected a whole machine)"
+    )]
+    IoNode {
+        /// Its file.
+        file: String,
     },
     /// No description of this name is built in.
     #[error("no machine '{name}' (a path of a .toml file, or one of: {known})")]

@@ -5,6 +5,21 @@ use toml::de::{DeTable, DeValue};
 use crate::error::MachineError;
 use crate::section::Source;
 
+/// What a description is of, if it is none of a machine: the folder of machines has such files, too.
+pub(crate) fn of_another_kind(source: &Source<'_>, table: &DeTable<'_>) -> Option<MachineError> {
+    let has = |key: &str| table.contains_key(key);
+    let file = source.file.to_owned();
+    if ["nodes", "network", "storage"].into_iter().any(has) {
+        None
+    } else if has("buffers") && has("disks") {
+        Some(MachineError::Computer { file })
+    } else if has("io-node") && table.len() == 1 {
+        Some(MachineError::IoNode { file })
+    } else {
+        None
+    }
+}
+
 /// The keys of each table, by the table's name.
 const KEYS: &[(&str, &[&str])] = &[
     ("", &["name", "source", "nodes", "messages", "network", "storage", "io-node", "calls", "mpi-io"]),

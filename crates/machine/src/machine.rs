@@ -412,7 +412,9 @@ impl Machine {
         let table = source.table()?;
         machine(Section::root(source, table.get_ref())).map_err(|error| match error {
             // A key that is misspelt is unknown and missing: the misspelt one is what its author must find.
-            MachineError::MissingKey { .. } => keys::unknown(source, table.get_ref()).unwrap_or(error),
+            MachineError::MissingKey { .. } => keys::of_another_kind(source, table.get_ref())
+                .or_else(|| keys::unknown(source, table.get_ref()))
+                .unwrap_or(error),
             _ => error,
         })
     }

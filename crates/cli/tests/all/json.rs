@@ -1,6 +1,7 @@
 //! `--json`: one object on standard output, with the fields that `docs/json.md` lists, and no others.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -255,6 +256,28 @@ fn machines_are_listed_and_shown() {
         assert_eq!(shown["network"]["switching"], switching);
     }
     place.pioscope(["machines", "show", "cray-ymp", "--json"]).fails_with("cray-ymp: no JSON of a computer");
+}
+
+#[test]
+fn every_file_of_machines_is_shown_by_its_path() {
+    let place = Place::with_own_cache();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines");
+    let mut shown = 0;
+    for folder in [root.clone(), root.join("io-nodes"), root.join("parallel"), root.join("today")] {
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        for file in files.filter(|file| file.extension().is_some_and(|end| end == "toml")) {
+            let said = place.pioscope(["machines", "show", file.to_str().unwrap()]).succeeds();
+            assert_eq!(said.out, std::fs::read_to_string(&file).unwrap());
+            shown += 1;
+        }
+    }
+    assert!(shown > 30, "{shown}");
+    let predict = |file: &str| {
+        let file = root.join(file);
+        place.pioscope(["predict", "--workload", "ior", "--machine", file.to_str().unwrap()])
+    };
+    predict("cray-ymp.toml").fails_with("cray-ymp.toml: a computer with buffers, for pioscope reproduce");
+    predict("io-nodes/raid-6.toml").fails_with("raid-6.toml: the [io-node] of a machine alone");
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub struct Retry {
     since: Option<Duration>,
     /// Since when the client connects, or nothing works.
     begun: Duration,
+    /// The next pause: the shortest, unless nothing works.
     pause: Duration,
 }
 
@@ -43,13 +44,11 @@ impl Retry {
     /// The server answered, or nobody waits for it any more.
     pub fn over(&mut self) {
         self.since = None;
+        self.pause = BACK_OFF.0;
     }
 
     /// The client begins to connect.
     pub fn begin(&mut self, now: Duration) {
-        if self.since.is_none() {
-            self.pause = BACK_OFF.0;
-        }
         self.begun = self.since.unwrap_or(now);
     }
 
@@ -68,7 +67,6 @@ impl Retry {
             return None;
         }
         if is_first {
-            self.pause = BACK_OFF.0;
             return Some(Duration::ZERO);
         }
         self.begun = self.since.unwrap_or(now);

@@ -19,6 +19,7 @@ mod stripes;
 #[cfg(test)]
 pub(crate) mod tests;
 mod waiting;
+mod writers;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod advice;
+mod any_trace;
 mod automatic_choice;
 mod central_queue;
 mod circuit;
