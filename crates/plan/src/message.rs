@@ -252,7 +252,10 @@ impl Message {
             SUMMARY => Message::Summary(Box::new(take_summary(input)?)),
             SUMMARY_WITH_CLIENTS => {
                 let summary = take_summary(input)?;
-                Message::Summary(Box::new(Summary { clients: Some(take_clients(input)?), ..summary }))
+                Message::Summary(Box::new(Summary {
+                    clients: Some(Box::new(take_clients(input)?)),
+                    ..summary
+                }))
             }
             CLIENTS => Message::Clients(take_clients(input)?),
             ENDED => Message::Ended { error: take_error(input)? },
@@ -509,7 +512,7 @@ mod tests {
                 ..Summary::of(&Description::of(&access, false))
             })),
             Message::Summary(Box::new(Summary {
-                clients: Some(Clients::one_of([3, 4, 9])),
+                clients: Some(Clients::one_of([3, 4, 9]).into()),
                 ..Summary::of(&Description::of(&access, false))
             })),
             Message::Clients(Clients::default()),
@@ -540,7 +543,7 @@ mod tests {
             let description = Description::of(&access, true);
             let messages = [
                 Message::Summary(Box::new(Summary { intervals: vec![3..7, 9..1 << 40], ..Summary::of(&description) })),
-                Message::Summary(Box::new(Summary { clients: Some(Clients::one_of([0, 1, 7])), ..Summary::default() })),
+                Message::Summary(Box::new(Summary { clients: Some(Clients::one_of([0, 1, 7]).into()), ..Summary::default() })),
                 Message::Clients(Clients::one_of([0, 1, 7, 300])),
                 Message::Describe(description),
             ];

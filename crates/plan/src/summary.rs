@@ -39,8 +39,8 @@ pub struct Summary {
     /// Intervals that hold all spans, and the first and last byte of them: ascending, apart from each other, at most 4.
     pub intervals: Vec<Range<u64>>,
     /// Of each aggregator, how many of the ranks will describe their accesses to it: if the file domains are known before what
-    /// all access is added up.
-    pub clients: Option<Clients>,
+    /// all access is added up. (Boxed, as few summaries have it, and all ranks keep one.)
+    pub clients: Option<Box<Clients>>,
 }
 
 impl Summary {
@@ -97,7 +97,7 @@ impl Summary {
 impl Sum for Summary {
     fn add(&mut self, later: Summary) {
         self.clients = self.clients.take().zip(later.clients).map(|(mut sum, clients)| {
-            sum.add(clients);
+            sum.add(*clients);
             sum
         });
         self.busy = self.busy.saturating_add(later.busy);

@@ -33,7 +33,7 @@ pub(super) struct ToAggregators {
     tree: Tree,
     domains: Domains,
     /// In which interval of the file all accesses lie, if all ranks know that before.
-    known: Option<Range<u64>>,
+    known: Option<Box<Range<u64>>>,
     own: Description,
     told: ToldViews,
     summaries: Sweep<Summary>,
@@ -65,7 +65,7 @@ impl ToAggregators {
             group,
             tree,
             domains,
-            known,
+            known: known.map(Box::new),
             own: description,
             told: context.told.clone(),
             summaries: Sweep::new(tree),
@@ -82,7 +82,8 @@ impl ToAggregators {
     pub(super) fn tell(&mut self, actions: &mut Vec<Action>) {
         let clients = self.known.as_ref().map(|bounds| {
             let access = self.own.access.as_ref();
-            self.one_client(&access.map_or_else(Vec::new, |access| self.domains.parts_of(access, bounds)))
+            let parts = access.map_or_else(Vec::new, |access| self.domains.parts_of(access, bounds));
+            Box::new(self.one_client(&parts))
         });
         if let Some(sum) = self.summaries.begin(Summary { clients, ..Summary::of(&self.own) }) {
             self.pass_summary_up(sum, actions);
@@ -141,7 +142,7 @@ impl ToAggregators {
         let numbers = summary.clients.take();
         for to in self.tree.children().rev() {
             let below = self.domains.indices_among(&self.tree.below(to));
-            let clients = numbers.as_ref().map(|numbers| numbers.within(&below));
+            let clients = numbers.as_ref().map(|numbers| Box::new(numbers.within(&below)));
             let message = Message::Summary(Box::new(Summary { clients, ..summary.clone() }));
             actions.push(Action::Send { to, message });
         }
@@ -154,8 +155,10 @@ impl ToAggregators {
     }
 
     pub(super) fn bounds(&self) -> Range<u64> {
-        let summed = || self.summary.as_ref().map(Summary::bounds);
-        self.known.clone().or_else(summed).unwrap_or(0..0)
+        match &self.known {
+            Some(bounds) => (**bounds).clone(),
+            None => self.summary.as_ref().map_or(0..0, Summary::bounds),
+        }
     }
 
     pub(super) fn operation(&self, direction: Direction) -> Operation {
