@@ -15,7 +15,7 @@ use pio_plan::{
     StateMachine, Strategy, ToldViews, Tree, Via, Views,
 };
 
-const RANKS_PER_NODE: u32 = 128;
+pub(crate) const RANKS_PER_NODE: u32 = 128;
 const PIECES: u64 = 64;
 const PIECE_BYTES: u64 = 40;
 
@@ -69,15 +69,15 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// The operations of a file of so many ranks, one after the other.
+    /// The operations of a file of so many ranks, so many of them on each node, one after the other.
     pub(crate) fn operations(
         strategy: Strategy,
-        ranks: u32,
+        (ranks, ranks_per_node): (u32, u32),
         pattern: Pattern,
         describe: Option<Describe>,
         operations: u64,
     ) -> Result<Vec<Job>, LayoutError> {
-        let nodes = Nodes::of((0..ranks).map(|rank| rank / RANKS_PER_NODE));
+        let nodes = Nodes::of((0..ranks).map(|rank| rank / ranks_per_node));
         let nodes = Some(nodes.into());
         let site = Site { ranks, nodes, processors: ranks, via: Via::Kernel, terms: Default::default() };
         let views = Views { each: None, gaps: Gaps::BetweenSmallPieces };
@@ -131,7 +131,7 @@ impl Job {
         let sent = &mut self.each[rank.index()];
         match action {
             Action::Send { to, message } => {
-                match &message {
+                match among(&message) {
                     Message::Acknowledge { .. } | Message::Ended { .. } => sent.ends += 1,
                     Message::Grant { .. } | Message::Release { .. } => {}
                     _ => {
@@ -170,6 +170,11 @@ impl Job {
         let sum: u64 = self.each.iter().map(&of).sum();
         (self.each.iter().map(of).max().unwrap_or(0), sum as f64 / self.each.len() as f64)
     }
+}
+
+/// What leaders say to each other counts as what any ranks do.
+fn among(message: &Message) -> &Message {
+    if let Message::AmongLeaders(message) = message { message } else { message }
 }
 
 const CASES: [(Strategy, u32, Option<Describe>); 5] = [
@@ -231,7 +236,7 @@ fn print(
 ) -> Result<(), LayoutError> {
     let before = memory_kib("VmRSS:");
     // The second time, aggregators know the views.
-    let jobs = Job::operations(strategy, ranks, pattern, describe, 2)?;
+    let jobs = Job::operations(strategy, (ranks, RANKS_PER_NODE), pattern, describe, 2)?;
     let memory = memory_kib("VmHWM:").saturating_sub(before) as f64 / f64::from(ranks);
     for (number, job) in (1..).zip(&jobs) {
         let cell = |of: fn(&Sent) -> u64| {

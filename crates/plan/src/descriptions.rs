@@ -71,11 +71,21 @@ struct Told {
 impl Descriptions {
     /// Of one rank. What it tells of time is what the context recalls.
     pub(crate) fn new(group: Group, own: &Access, context: &Context) -> Descriptions {
+        Descriptions::within(None, group, own, context)
+    }
+
+    /// The same, where all ranks know already in which interval of the file their accesses lie, perhaps.
+    pub(crate) fn within(
+        bounds: Option<Range<u64>>,
+        group: Group,
+        own: &Access,
+        context: &Context,
+    ) -> Descriptions {
         let description = Description { told_us: context.remembered.told_us, ..context.told.own(own) };
         let way = if are_told_to_all(&context.hints, group.ranks) {
             Way::ToAll(ToAll::new(group, own, description, context))
         } else {
-            Way::ToAggregators(Box::new(ToAggregators::new(group, own, description, context)))
+            Way::ToAggregators(Box::new(ToAggregators::new(bounds, group, own, description, context)))
         };
         Descriptions { way, early: Vec::new() }
     }
@@ -128,11 +138,11 @@ impl Descriptions {
         }
     }
 
-    /// The interval of the file that all ranks access together.
+    /// The interval of the file that all ranks access together; or a larger one, that all knew before.
     pub(crate) fn bounds(&self) -> Range<u64> {
         match &self.way {
             Way::ToAll(way) => way.bounds(),
-            Way::ToAggregators(way) => way.summary().map_or(0..0, |summary| summary.bounds()),
+            Way::ToAggregators(way) => way.bounds(),
         }
     }
 

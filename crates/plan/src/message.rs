@@ -13,6 +13,7 @@
 //! | ended | `9`, error number or 0 |
 //! | place | `10`, view, data bytes |
 //! | among leaders | `11`, one of the others |
+//! | summary with clients | `12`, as in a summary, as in clients |
 //!
 //! Numbers are LEB128, but microseconds, which are 8 bytes, the lowest first: no message is longer or shorter for what a clock says.
 //! The view has the one encoding of `pio-layout`. A description is tens of bytes however many pieces
@@ -145,6 +146,7 @@ const CLIENTS: u8 = 8;
 const ENDED: u8 = 9;
 const PLACE: u8 = 10;
 const AMONG_LEADERS: u8 = 11;
+const SUMMARY_WITH_CLIENTS: u8 = 12;
 
 impl Message {
     /// What it is for.
@@ -211,7 +213,10 @@ impl Message {
                 out.extend(told_us.to_le_bytes());
             }
             Message::Summary(summary) => put_summary(&mut out, summary),
-            Message::Clients(clients) => put_clients(&mut out, clients),
+            Message::Clients(clients) => {
+                out.push(CLIENTS);
+                put_clients(&mut out, clients);
+            }
             Message::Ended { error } => put_pair(&mut out, ENDED, errno_of(*error)),
             Message::Place(access) => {
                 out.push(PLACE);
@@ -245,6 +250,13 @@ impl Message {
                 Message::TakePart { positions, told_us: take_us(input)? }
             }
             SUMMARY => Message::Summary(Box::new(take_summary(input)?)),
+            SUMMARY_WITH_CLIENTS => {
+                let summary = take_summary(input)?;
+                Message::Summary(Box::new(Summary {
+                    clients: Some(Box::new(take_clients(input)?)),
+                    ..summary
+                }))
+            }
             CLIENTS => Message::Clients(take_clients(input)?),
             ENDED => Message::Ended { error: take_error(input)? },
             PLACE => {
@@ -259,7 +271,7 @@ impl Message {
             AMONG_LEADERS if input.first() != Some(&AMONG_LEADERS) => {
                 return Ok(Message::AmongLeaders(Box::new(Message::decode(input)?)));
             }
-            _ => return Err(MessageError { expected: "a kind of message from 1 to 11" }),
+            _ => return Err(MessageError { expected: "a kind of message from 1 to 12" }),
         };
         if bytes.is_empty() { Ok(message) } else { Err(MessageError { expected: "the end" }) }
     }
@@ -340,7 +352,7 @@ fn take_description(input: &mut &[u8]) -> Result<Description, MessageError> {
 }
 
 fn put_summary(out: &mut Vec<u8>, summary: &Summary) {
-    out.push(SUMMARY);
+    out.push(if summary.clients.is_some() { SUMMARY_WITH_CLIENTS } else { SUMMARY });
     let Summary { busy, bytes, most_bytes, pieces, most_pieces, spans, most_span, .. } = *summary;
     let numbers = [u64::from(busy), bytes, most_bytes, pieces, most_pieces, spans, most_span];
     numbers.into_iter().for_each(|number| put(out, number));
@@ -352,6 +364,9 @@ fn put_summary(out: &mut Vec<u8>, summary: &Summary) {
         put(out, interval.start - at);
         put(out, interval.end - interval.start);
         at = interval.end;
+    }
+    if let Some(clients) = &summary.clients {
+        put_clients(out, clients);
     }
 }
 
@@ -368,6 +383,7 @@ fn take_summary(input: &mut &[u8]) -> Result<Summary, MessageError> {
         most_told_us: take_us(input)?,
         is_interleaved: take_byte(input, "whether ranks are interleaved")? != 0,
         intervals: Vec::new(),
+        clients: None,
     };
     let intervals = take(input)?;
     if intervals > INTERVALS as u64 {
@@ -386,7 +402,6 @@ fn take_summary(input: &mut &[u8]) -> Result<Summary, MessageError> {
 }
 
 fn put_clients(out: &mut Vec<u8>, clients: &Clients) {
-    out.push(CLIENTS);
     put(out, clients.runs.len() as u64);
     let mut at = 0;
     for Run { aggregators, clients } in &clients.runs {
@@ -496,6 +511,10 @@ mod tests {
                 intervals: vec![3..7, 9..1 << 40],
                 ..Summary::of(&Description::of(&access, false))
             })),
+            Message::Summary(Box::new(Summary {
+                clients: Some(Clients::one_of([3, 4, 9]).into()),
+                ..Summary::of(&Description::of(&access, false))
+            })),
             Message::Clients(Clients::default()),
             Message::Clients(Clients::one_of([0, 1, 7, 300, u32::MAX - 1])),
             Message::Ended { error },
@@ -524,6 +543,7 @@ mod tests {
             let description = Description::of(&access, true);
             let messages = [
                 Message::Summary(Box::new(Summary { intervals: vec![3..7, 9..1 << 40], ..Summary::of(&description) })),
+                Message::Summary(Box::new(Summary { clients: Some(Clients::one_of([0, 1, 7]).into()), ..Summary::default() })),
                 Message::Clients(Clients::one_of([0, 1, 7, 300])),
                 Message::Describe(description),
             ];

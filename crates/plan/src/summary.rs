@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::access::Direction;
+use crate::expected::Clients;
 use crate::message::Description;
 use crate::operation::Operation;
 use crate::tree::Sum;
@@ -37,6 +38,9 @@ pub struct Summary {
     pub is_interleaved: bool,
     /// Intervals that hold all spans, and the first and last byte of them: ascending, apart from each other, at most 4.
     pub intervals: Vec<Range<u64>>,
+    /// Of each aggregator, how many of the ranks will describe their accesses to it: if the file domains are known before what
+    /// all access is added up. (Boxed, as few summaries have it, and all ranks keep one.)
+    pub clients: Option<Box<Clients>>,
 }
 
 impl Summary {
@@ -59,6 +63,7 @@ impl Summary {
             most_told_us: *told_us,
             is_interleaved: false,
             intervals: vec![bounds.clone()],
+            clients: None,
         }
     }
 
@@ -91,6 +96,10 @@ impl Summary {
 
 impl Sum for Summary {
     fn add(&mut self, later: Summary) {
+        self.clients = self.clients.take().zip(later.clients).map(|(mut sum, clients)| {
+            sum.add(*clients);
+            sum
+        });
         self.busy = self.busy.saturating_add(later.busy);
         self.bytes = self.bytes.saturating_add(later.bytes);
         self.most_bytes = self.most_bytes.max(later.most_bytes);

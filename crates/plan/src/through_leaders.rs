@@ -2,7 +2,8 @@
 //!
 //! With many ranks, what each has for each aggregator is little, and messages cost more than bytes. Then the ranks of a node
 //! describe their accesses to a leader there, which merges them into one, and gives each rank a place in a buffer for it. The
-//! leaders carry out a [two-phase](crate::TwoPhase) operation of their own, in which all of them aggregate: so P ranks with L leaders
+//! leaders carry out a [two-phase](crate::TwoPhase) operation of their own, in which all of them aggregate. They know their file
+//! domains from the sums over all ranks, and add up once what they access and who hears of it: so P ranks with L leaders
 //! send about 4 P messages within nodes, and those of an operation of L ranks between them. (Two levels of aggregation: Kang et al. 2020, "Improving
 //! MPI Collective I/O for High Volume Non-Contiguous Requests with Intra-Node Aggregation".)
 //!
@@ -15,10 +16,12 @@
 //! A leader that has no room, or misses data, takes part without any: its team has an error, and no other rank.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use pio_layout::View;
 
 use crate::access::{Access, Direction, Group, IoError, Piece, Rank};
+use crate::descriptions::Descriptions;
 use crate::leaders::{Leaders, Team};
 use crate::machine::{Action, Event, StateMachine};
 use crate::merged::Merged;
@@ -52,6 +55,8 @@ struct Leader {
     members: Vec<Rank>,
     context: Context,
     told: ToldViews,
+    /// The interval of the file that all ranks access together: so the leaders know their file domains before they add up.
+    bounds: Range<u64>,
     /// By rank, this one included.
     accesses: BTreeMap<Rank, Access>,
     /// Members that have not described theirs yet.
@@ -69,22 +74,25 @@ struct Leader {
 }
 
 impl ThroughLeaders {
-    /// `context` is that of the operation and `leaders` its leaders; `heard` is what members told this rank so far, and its own
-    /// access, and `idle` those that have nothing.
+    /// `context` is that of the operation and `leaders` its leaders; `descriptions` have the sums over all ranks, and what members
+    /// told this rank so far.
     pub(crate) fn new(
         group: Group,
         direction: Direction,
         access: Access,
         context: &Context,
         leaders: &Leaders,
-        most_bytes: u64,
-        (heard, idle): (BTreeMap<Rank, Access>, BTreeSet<Rank>),
+        descriptions: &mut Descriptions,
     ) -> ThroughLeaders {
         let me = group.rank;
+        let most_bytes = descriptions.operation(direction).most_bytes;
+        let (heard, idle) = descriptions.hand_over();
         let Team { leader, members } = leaders.team_of(me);
         let role = if leader == me {
             let is_mine = |rank: &Rank| *rank == me || members.contains(rank);
-            let is_honest = |(rank, access): &(Rank, Access)| is_mine(rank) && access.bytes() <= most_bytes;
+            let bounds = descriptions.bounds();
+            let is_honest =
+                |(rank, access): &(Rank, Access)| is_mine(rank) && is_possible(access, most_bytes, &bounds);
             let accesses: BTreeMap<Rank, Access> = heard.into_iter().filter(is_honest).collect();
             let is_silent = |rank: &Rank| !accesses.contains_key(rank) && !idle.contains(rank);
             Role::Leader(Box::new(Leader {
@@ -93,6 +101,7 @@ impl ThroughLeaders {
                 members,
                 context: among_leaders(context),
                 told: context.told.clone(),
+                bounds,
                 accesses,
                 merged: None,
                 missing: BTreeSet::new(),
@@ -269,8 +278,9 @@ impl ThroughLeaders {
         let access = all.unwrap_or(Access { view: View::contiguous(0), positions: 0..0 });
         let number = leader.leaders.index_of(self.me).unwrap_or(0);
         let group = Group { rank: Rank(number), ranks: leader.leaders.all().len() as u32 };
-        let operation =
-            leader.operation.insert(TwoPhase::new(group, self.direction, access, &leader.context));
+        let bounds = leader.bounds.clone();
+        let operation = TwoPhase::within(bounds, group, self.direction, access, &leader.context);
+        let operation = leader.operation.insert(operation);
         let mut asked = Vec::new();
         operation.handle(Event::Start, &mut asked);
         for event in std::mem::take(&mut leader.early) {
@@ -355,13 +365,13 @@ impl ThroughLeaders {
 }
 
 impl Leader {
-    /// What a member says of its access: at most so many bytes.
+    /// What a member says of its access: at most so many bytes, in the interval of all.
     fn hear(&mut self, from: Rank, message: Message, most_bytes: u64) -> Result<(), Unexpected> {
         if !self.undescribed.remove(&from) {
             return Err(Unexpected);
         }
         let Some(access) = self.told.described(from, message)? else { return Ok(()) };
-        if access.bytes() == 0 || access.bytes() > most_bytes {
+        if access.bytes() == 0 || !is_possible(&access, most_bytes, &self.bounds) {
             return Err(Unexpected);
         }
         self.accesses.insert(from, access);
@@ -376,6 +386,13 @@ impl Leader {
     fn number_of(&self, rank: Rank) -> Result<Rank, Unexpected> {
         self.leaders.index_of(rank).map(Rank).ok_or(Unexpected)
     }
+}
+
+/// Whether the sums over all ranks leave room for an access.
+fn is_possible(access: &Access, most_bytes: u64, all: &Range<u64>) -> bool {
+    let bounds = access.bounds();
+    access.bytes() <= most_bytes
+        && (access.bytes() == 0 || all.start <= bounds.start && bounds.end <= all.end)
 }
 
 /// What the leaders' operation goes by: all of them aggregate, and none has a leader.

@@ -147,6 +147,18 @@ impl TwoPhase {
         TwoPhase::begun(Descriptions::new(group, &access, context), group, direction, access, context)
     }
 
+    /// The same, where all ranks know already in which interval of the file their accesses lie.
+    pub(crate) fn within(
+        bounds: Range<u64>,
+        group: Group,
+        direction: Direction,
+        access: Access,
+        context: &Context,
+    ) -> TwoPhase {
+        let descriptions = Descriptions::within(Some(bounds), group, &access, context);
+        TwoPhase::begun(descriptions, group, direction, access, context)
+    }
+
     /// The same, where descriptions have been exchanged already, perhaps.
     pub(crate) fn begun(
         descriptions: Descriptions,
@@ -220,9 +232,9 @@ impl TwoPhase {
             )
         {
             let (group, direction) = (self.group, self.direction);
-            let heard = self.descriptions.hand_over();
-            let (access, most) = (self.access.clone(), operation.most_bytes);
-            let mut led = ThroughLeaders::new(group, direction, access, context, leaders, most, heard);
+            let access = self.access.clone();
+            let mut led =
+                ThroughLeaders::new(group, direction, access, context, leaders, &mut self.descriptions);
             led.begin(&context.told, actions);
             self.phase = Phase::ThroughLeaders(Box::new(led));
             for event in std::mem::take(&mut self.descriptions.early) {

@@ -420,10 +420,12 @@ impl Sum<'_> {
         }
     }
 
-    /// The numbers of clients are added up, and descriptions go to the aggregators: the rank that says or hears most of them
-    /// is done last.
+    /// The numbers of clients are added up, if they were not along with the summaries, and descriptions go to the aggregators:
+    /// the rank that says or hears most of them is done last.
     fn describe_to_aggregators(&mut self) {
-        self.add_up();
+        if !self.setting.bounds_are_known {
+            self.add_up();
+        }
         let aggregators = u64::from(self.setting.aggregators.max(1));
         let most = self.busiest(aggregators);
         self.add(Part::Describe, most * self.terms.message_s);

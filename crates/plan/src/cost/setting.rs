@@ -37,6 +37,8 @@ pub struct Setting {
     pub shared_memory: bool,
     /// Whether the ranks describe their accesses to all others, not to aggregators alone.
     pub described_to_all: bool,
+    /// Whether the ranks know before what part of the file they access together: then they add up once what aggregators are to know.
+    pub bounds_are_known: bool,
     /// How ranks are dealt out to leaders, if there are such that may speak for them.
     pub teams: Option<Teams>,
     /// Whether every rank knows what all access together already: to choose, for example.
@@ -73,6 +75,7 @@ impl Setting {
             guard: if context.servers == 0 { context.guard_of(direction) } else { Guard::Open },
             shared_memory: context.shared_memory,
             described_to_all: are_told_to_all(hints, ranks),
+            bounds_are_known: false,
             teams: context.leaders.as_ref().map(|leaders| leaders.teams(hints)),
             described: false,
             is_first: true,
@@ -88,6 +91,7 @@ impl Setting {
             aggregators: teams.leaders,
             views: false,
             described_to_all: are_few(teams.leaders),
+            bounds_are_known: true,
             teams: None,
             described: false,
             ..self.clone()

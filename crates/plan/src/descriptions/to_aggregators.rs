@@ -4,7 +4,8 @@
 //!    is judged by, and the bounds from which every rank knows the file domains.
 //! 2. If they exchange data, each tells the aggregators in whose domains it has data: its view, if it has not
 //!    [told](crate::ToldViews) it before, and which part. Meanwhile the numbers of clients go up the tree, and each
-//!    aggregator's comes down to it: from so many it is to hear.
+//!    aggregator's comes down to it: from so many it is to hear. Where all know the bounds before, as leaders do, the numbers go
+//!    along with the summaries.
 //!
 //! A rank sends up to 2 ⌈log₂ P⌉ messages, and one to each aggregator whose domain it accesses. It keeps its own access, and
 //! those of its clients if it aggregates; a message of the sums has an entry an aggregator at most.
@@ -31,6 +32,8 @@ pub(super) struct ToAggregators {
     group: Group,
     tree: Tree,
     domains: Domains,
+    /// In which interval of the file all accesses lie, if all ranks know that before.
+    known: Option<Box<Range<u64>>>,
     own: Description,
     told: ToldViews,
     summaries: Sweep<Summary>,
@@ -48,6 +51,7 @@ pub(super) struct ToAggregators {
 
 impl ToAggregators {
     pub(super) fn new(
+        known: Option<Range<u64>>,
         group: Group,
         own: &Access,
         description: Description,
@@ -61,6 +65,7 @@ impl ToAggregators {
             group,
             tree,
             domains,
+            known: known.map(Box::new),
             own: description,
             told: context.told.clone(),
             summaries: Sweep::new(tree),
@@ -75,7 +80,12 @@ impl ToAggregators {
 
     /// This rank's part of the summary.
     pub(super) fn tell(&mut self, actions: &mut Vec<Action>) {
-        if let Some(sum) = self.summaries.begin(Summary::of(&self.own)) {
+        let clients = self.known.as_ref().map(|bounds| {
+            let access = self.own.access.as_ref();
+            let parts = access.map_or_else(Vec::new, |access| self.domains.parts_of(access, bounds));
+            Box::new(self.one_client(&parts))
+        });
+        if let Some(sum) = self.summaries.begin(Summary { clients, ..Summary::of(&self.own) }) {
             self.pass_summary_up(sum, actions);
         }
     }
@@ -88,6 +98,8 @@ impl ToAggregators {
     ) -> Result<(), Unexpected> {
         let is_from_above = self.tree.parent() == Some(from);
         match message {
+            Message::Summary(part) if part.clients.is_some() != self.known.is_some() => Err(Unexpected),
+            Message::Clients(_) if self.known.is_some() => Err(Unexpected),
             Message::Summary(summary) if is_from_above => self.know(*summary, actions),
             Message::Summary(part) => {
                 if let Some(sum) = self.summaries.take(from, *part)? {
@@ -123,18 +135,30 @@ impl ToAggregators {
     }
 
     /// The sum over all ranks is here.
-    fn know(&mut self, summary: Summary, actions: &mut Vec<Action>) -> Result<(), Unexpected> {
+    fn know(&mut self, mut summary: Summary, actions: &mut Vec<Action>) -> Result<(), Unexpected> {
         if self.summary.is_some() {
             return Err(Unexpected);
         }
-        let tell = |to| Action::Send { to, message: Message::Summary(Box::new(summary.clone())) };
-        actions.extend(self.tree.children().rev().map(tell));
+        let numbers = summary.clients.take();
+        for to in self.tree.children().rev() {
+            let below = self.domains.indices_among(&self.tree.below(to));
+            let clients = numbers.as_ref().map(|numbers| Box::new(numbers.within(&below)));
+            let message = Message::Summary(Box::new(Summary { clients, ..summary.clone() }));
+            actions.push(Action::Send { to, message });
+        }
         self.summary = Some(summary);
-        Ok(())
+        numbers.map_or(Ok(()), |numbers| self.expect(&numbers))
     }
 
     pub(super) fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
+    }
+
+    pub(super) fn bounds(&self) -> Range<u64> {
+        match &self.known {
+            Some(bounds) => (**bounds).clone(),
+            None => self.summary.as_ref().map_or(0..0, Summary::bounds),
+        }
     }
 
     pub(super) fn operation(&self, direction: Direction) -> Operation {
@@ -149,11 +173,10 @@ impl ToAggregators {
     }
 
     pub(super) fn tell_aggregators(&mut self, parts: &[Part], actions: &mut Vec<Action>) {
-        let mut others: Vec<u32> = parts.iter().map(|part| part.index).collect();
-        others.retain(|index| Some(*index) != self.aggregator);
-        others.sort_unstable();
         // First, as others wait for it longer than for the descriptions. Rank 0 alone adds up nothing that could be wrong.
-        if let Some(sum) = self.numbers.begin(Clients::one_of(others)) {
+        if self.known.is_none()
+            && let Some(sum) = self.numbers.begin(self.one_client(parts))
+        {
             _ = self.pass_numbers_up(sum, actions);
         }
         let Some(access) = &self.own.access else { return };
@@ -164,12 +187,20 @@ impl ToAggregators {
         }
     }
 
+    /// This rank as a client of the other aggregators in whose domains it has data.
+    fn one_client(&self, parts: &[Part]) -> Clients {
+        let mut others: Vec<u32> = parts.iter().map(|part| part.index).collect();
+        others.retain(|index| Some(*index) != self.aggregator);
+        others.sort_unstable();
+        Clients::one_of(others)
+    }
+
     fn pass_numbers_up(&mut self, sum: Clients, actions: &mut Vec<Action>) -> Result<(), Unexpected> {
         match self.tree.parent() {
             None => self.pass_numbers_down(&sum, actions),
             Some(to) => {
                 actions.push(Action::Send { to, message: Message::Clients(sum) });
-                if self.hears_numbers() { Ok(()) } else { self.expect(0) }
+                if self.hears_numbers() { Ok(()) } else { self.expect(&Clients::default()) }
             }
         }
     }
@@ -182,7 +213,7 @@ impl ToAggregators {
                 actions.push(Action::Send { to, message: Message::Clients(numbers.within(&aggregators)) });
             }
         }
-        self.expect(self.aggregator.map_or(0, |index| numbers.of(index)))
+        self.expect(numbers)
     }
 
     /// Whether numbers come down to this rank.
@@ -190,7 +221,9 @@ impl ToAggregators {
         self.group.rank.0 > 0 && !self.domains.indices_among(&self.tree.below(self.group.rank)).is_empty()
     }
 
-    fn expect(&mut self, others: u32) -> Result<(), Unexpected> {
+    /// These many are to describe their accesses to this rank, if it aggregates.
+    fn expect(&mut self, numbers: &Clients) -> Result<(), Unexpected> {
+        let others = self.aggregator.map_or(0, |index| numbers.of(index));
         self.expected = Some(others);
         if self.others_here() > others { Err(Unexpected) } else { Ok(()) }
     }

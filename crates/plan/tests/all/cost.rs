@@ -380,8 +380,8 @@ fn leaders_that_speak_for_their_nodes_are_estimated_so() {
     let describing = |ranks, describe, bytes| messages(of(Part::Describe, ranks, describe, bytes));
     // A sum over the ranks; a leader hears 127 others and answers them; and the 8 leaders describe theirs to each other.
     assert_eq!(describing(1024, None, 40), 20 + 2 * 127 + 7);
-    // 32 leaders add up what they have, and who has it, and all have something for each, itself counted.
-    assert_eq!(describing(4096, None, 40), 24 + 2 * 127 + 10 + 10 + 32);
+    // 32 leaders add up what they have, and who has it, at once, and all have something for each, itself counted.
+    assert_eq!(describing(4096, None, 40), 24 + 2 * 127 + 10 + 32);
     // To write, 127 put their data there and hear that they are written; the leaders exchange them in one round.
     let bytes = 64.0 * 40.0 * 128.0;
     let moving = bytes * 7.0 / 8.0 / Terms::MEASURED.network_bytes_per_s;

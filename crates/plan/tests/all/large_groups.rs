@@ -5,8 +5,8 @@
 mod messages;
 
 use crate::world::{World, expected_file, hints, interleaved};
-use messages::{Job, Pattern};
-use pio_plan::{Access, Describe, Direction, Hints, Strategy};
+use messages::{Job, Pattern, RANKS_PER_NODE};
+use pio_plan::{Access, Describe, Direction, Hints, Strategy, Tree};
 use proptest::prelude::*;
 
 /// Some operations one after the other, each of the next pieces under the same views.
@@ -131,14 +131,10 @@ fn messages_of_a_rank_grow_with_the_logarithm_of_the_ranks() {
             .into_iter()
             .flat_map(|pattern| [None, Some(Describe::Aggregators)].map(|describe| (pattern, describe)))
         {
-            for job in Job::operations(Strategy::TwoPhase, ranks, pattern, describe, 2).unwrap() {
-                // The 8 leaders describe what they have merged to each other.
-                let leaders = if describe.is_none() { 8 } else { 0 };
+            let group = (ranks, RANKS_PER_NODE);
+            for job in Job::operations(Strategy::TwoPhase, group, pattern, describe, 2).unwrap() {
                 for sent in &job.each {
-                    assert!(
-                        sent.describing <= sums + sent.partners + leaders,
-                        "{pattern:?} {ranks}: {sent:?}"
-                    );
+                    assert!(sent.describing <= sums + sent.partners, "{pattern:?} {ranks}: {sent:?}");
                 }
                 let (most, mean) = job.most_and_mean(|sent| sent.ends);
                 match describe {
@@ -158,9 +154,31 @@ fn messages_of_a_rank_grow_with_the_logarithm_of_the_ranks() {
     }
 }
 
+/// Many leaders of few ranks, and few of many: a leader's messages are those of both operations. Its summary goes once through
+/// the ranks, and once, with the numbers of clients, through the leaders.
+#[test]
+fn messages_of_a_leader_grow_with_the_logarithm_of_the_ranks() {
+    for ranks_per_node in [16, 128] {
+        let leaders = 4096 / ranks_per_node;
+        let sums = u64::from(Tree::depth(4096) + Tree::depth(leaders));
+        for pattern in [Pattern::Everywhere, Pattern::Blocks] {
+            let group = (4096, ranks_per_node);
+            for job in Job::operations(Strategy::TwoPhase, group, pattern, None, 2).unwrap() {
+                let (most, _) = job.most_and_mean(|sent| sent.partners);
+                assert!(most >= u64::from(ranks_per_node) - 1, "leaders tell their ranks where data belong");
+                for sent in &job.each {
+                    assert!(sent.describing <= sums + sent.partners, "{pattern:?} {leaders}: {sent:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn leaders_send_what_crosses_between_nodes() {
-    let [job] = &Job::operations(Strategy::TwoPhase, 1024, Pattern::Everywhere, None, 1).unwrap()[..] else {
+    let [job] = &Job::operations(Strategy::TwoPhase, (1024, RANKS_PER_NODE), Pattern::Everywhere, None, 1)
+        .unwrap()[..]
+    else {
         panic!("one operation");
     };
     // Each member to its leader, each of the 8 leaders to all others.
