@@ -383,9 +383,7 @@ impl Case {
         let (ranks, program) = (workload.ranks(), learned::program(trace.tables()));
         let crowded = found.ranks_per_node > machine.nodes.cores;
         let history = asked.history()?.filter(|history| asked.has_intervals(history));
-        if let Some(history) = history {
-            // The machine was adjusted to this run.
-            let history = history.without(&program, trace.tables().epoch_ns);
+        if let Some(history) = &history {
             let interval = |strategy: Strategy, modelled_s| {
                 let case = pio_learn::Case { strategy: strategy.name(), ranks, crowded, program: &program };
                 history.interval(modelled_s, &case)

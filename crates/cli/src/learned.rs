@@ -137,11 +137,6 @@ impl Run {
         }
     }
 
-    /// What is known but for this run.
-    pub(crate) fn left_out_of(&self, history: History) -> History {
-        history.without(&self.program, self.started_ns)
-    }
-
     /// It beside what was predicted for it.
     pub(crate) fn pair(&self, predicted_s: f64, strategy: &str, crowded: bool) -> Pair {
         Pair {

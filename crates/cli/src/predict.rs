@@ -169,25 +169,22 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         }
         let mut runs: BTreeMap<&str, &MeasuredRun> = BTreeMap::new();
         let mut history = asked.history()?;
+        // What is known of the program before any strategy is tried.
         if let Some((run, (strategy, given))) = run
             && *given == hints
         {
             runs.insert(strategy.name(), run);
             history.iter_mut().for_each(|history| learn(history, &of_machine, &runs));
         }
-        let asked_for = measured.iter().filter(|((of, _), _)| *of == machine.name);
-        runs.extend(asked_for.map(|((_, strategy), run)| (*strategy, run)));
         if let Some(history) = history.as_ref().filter(|history| asked.has_intervals(history)) {
-            // The machine was adjusted to the run that was recorded, and those that are shown beside predictions are to tell how far
-            // these are off.
-            let history = history.clone().without(&program, trace.tables().epoch_ns);
-            let history = runs.values().fold(history, |history, run| run.run.left_out_of(history));
             let corrected = |prediction: Prediction| {
-                let interval = interval(&history, &prediction, ranks, &program);
+                let interval = interval(history, &prediction, ranks, &program);
                 prediction.corrected(interval)
             };
             of_machine = of_machine.into_iter().map(corrected).collect();
         }
+        let asked_for = measured.iter().filter(|((of, _), _)| *of == machine.name);
+        runs.extend(asked_for.map(|((_, strategy), run)| (*strategy, run)));
         for (prediction, strategy) in of_machine.iter_mut().zip(&strategies) {
             let path = path_of(machine, *strategy);
             if let Some(run) = runs.get(strategy.name()) {

@@ -94,14 +94,6 @@ impl History {
         &self.pairs
     }
 
-    /// The same without what is known of one run of a program: what is predicted of that run must not know what it took.
-    #[must_use]
-    pub fn without(mut self, program: &str, started_ns: u64) -> History {
-        // A run has one strategy, but a program that calls no MPI-IO may have been compared under any.
-        self.pairs.retain(|pair| (&*pair.program, pair.started_ns) != (program, started_ns));
-        self
-    }
-
     /// The numbers, from 1, of the lines that were skipped.
     pub fn damaged_lines(&self) -> &[usize] {
         &self.damaged

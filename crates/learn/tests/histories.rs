@@ -76,17 +76,6 @@ fn a_run_counts_once_with_its_latest_prediction() {
 }
 
 #[test]
-fn a_run_is_predicted_without_what_it_took() {
-    let of = |strategy: &str, measured_s| Pair { strategy: strategy.to_owned(), ..pair(1.0, measured_s, 7) };
-    let others = vec![pair(1.0, 1.2, 8), Pair { program: "another".to_owned(), ..pair(1.0, 1.3, 7) }];
-    let known = history([vec![of("two-phase", 2.0), of("list", 2.0)], others.clone()].concat());
-    assert_eq!(known.pairs().len(), 4);
-    let without = known.clone().without("program 7", 7);
-    assert_eq!(without.pairs(), others);
-    assert!(without.interval(1.0, &CASE).middle_s() < known.interval(1.0, &CASE).middle_s());
-}
-
-#[test]
 fn a_history_that_cannot_be_read_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let error = History::load(folder.path()).unwrap_err().to_string();

@@ -225,29 +225,23 @@ fn compared_runs_make_intervals() {
     assert!(page.contains("class=\"interval\"") && page.contains("no run was compared here yet"));
     assert!(!history.exists());
 
-    // The run itself is kept for other runs. It was once predicted by what it took, and shown as predicted well.
-    for _ in 0..2 {
-        let compared = predict(&[]);
-        assert!(unwrapped(&compared).contains("no run was compared here yet"), "{}", compared.out);
-        assert_eq!(fs::read_to_string(&history).unwrap().lines().count(), 1);
-    }
+    // The run itself is known before anything is tried, and counts once.
     let compared = predict(&["--html", "beside.html"]);
+    assert!(unwrapped(&compared).contains("On here: 1 run compared, the model off by "), "{}", compared.out);
     // Both are shown side by side, by function.
     assert!(compared.out.contains("independent on here: predicted and measured"), "{}", compared.out);
     let writes = unwrapped(&compared);
     assert!(writes.contains(" write program 16 16 "), "{}", compared.out);
     let page = fs::read_to_string(place.join("beside.html")).unwrap();
     assert!(page.contains("independent on here: predicted and measured"));
-    // Nor is what another run took that is shown beside the prediction.
-    for _ in 0..2 {
-        let known = predict(&["--measured", "here/independent=again.pio"]);
-        assert!(unwrapped(&known).contains("no run was compared here yet"), "{}", known.out);
-    }
+    // Another run is compared with what was known before it.
+    let known = predict(&["--measured", "here/independent=again.pio"]);
+    assert!(unwrapped(&known).contains("On here: 1 run compared, the model off by "), "{}", known.out);
     let lines = fs::read_to_string(&history).unwrap();
     assert_eq!(lines.lines().count(), 2, "{lines}");
     fs::write(&history, format!("{lines}{{\"pre")).unwrap();
     let known = predict(&[]);
-    assert!(unwrapped(&known).contains("On here: 1 run compared, the model off by "), "{}", known.out);
+    assert!(unwrapped(&known).contains("On here: 2 runs compared"), "{}", known.out);
     let line = format!("{}:3: skipped 1 line", history.display());
     assert!(known.err.contains(&line), "{}", known.err);
 
@@ -377,7 +371,7 @@ fn an_applied_run_is_compared_where_the_place_is_calibrated() {
     assert!(pairs.contains("\"strategy\":\"two-phase\",\"ranks\":2,"), "{pairs}");
     assert!(pairs.contains("./writer out.bin"), "{pairs}");
     let predicted = place.pioscope(["predict", "applied.pio", "-s", "two-phase"]).succeeds();
-    assert!(unwrapped(&predicted).contains("no run was compared here yet"), "{}", predicted.out);
+    assert!(unwrapped(&predicted).contains("1 run compared"), "{}", predicted.out);
     // It is the same run, predicted from the same calls.
     place
         .pioscope(["predict", "applied.pio", "-s", "two-phase", "--measured", "here/two-phase=applied.pio"])
