@@ -11,6 +11,9 @@ use pio_trace::{Event, Layer, Tables, Trace, TraceError, TraceWriter};
 /// Events in memory at most.
 const WAITING_EVENTS: usize = 1 << 19;
 
+/// Events of a block of a part: merging holds one block of each part, and a large job has dozens of parts.
+const PART_BLOCK_EVENTS: usize = 1 << 13;
+
 /// Looks whether events can go out after so many have come.
 const STEP_EVENTS: usize = 1 << 15;
 
@@ -80,9 +83,13 @@ impl Output {
         let path = self.path.with_file_name(name);
         let mut writer = TraceWriter::create(&path, self.tables.clone())?;
         self.parts.push(path);
-        for event in self.waiting.drain(..) {
-            writer.push(&event)?;
+        for block in self.waiting.chunks(PART_BLOCK_EVENTS) {
+            for event in block {
+                writer.push(event)?;
+            }
+            writer.flush()?;
         }
+        self.waiting.clear();
         writer.finish()
     }
 
@@ -154,6 +161,11 @@ mod tests {
         }
         output.push(event(0));
         assert_eq!(output.parts.len(), 2);
+        for part in &output.parts {
+            // What merging holds of a part.
+            let part = Trace::open(part).unwrap();
+            assert!(part.blocks().iter().all(|block| block.event_count() <= PART_BLOCK_EVENTS));
+        }
         output.finish(&[count]).unwrap();
         let trace = Trace::open(&path).unwrap();
         assert_eq!(trace.tables().processes[0].end_ns, Some(count));
