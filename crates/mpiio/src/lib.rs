@@ -40,6 +40,7 @@
 mod apply;
 mod core;
 mod places;
+mod say;
 
 pub use apply::{Apply, CoreNotFound, SHIM, core_library};
 pub use places::Places;

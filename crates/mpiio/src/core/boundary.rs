@@ -24,6 +24,7 @@ use crate::core::run::channel_pool::ChannelPool;
 use crate::core::run::queue::Completion;
 use crate::core::storage::backend;
 use crate::core::storage::mode::Mode;
+use crate::say::say;
 
 /// `PIO_VERSION`.
 const VERSION: u32 = 7;
@@ -137,16 +138,16 @@ static ATTACHED: OnceLock<Attached> = OnceLock::new();
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pio_mpiio_attach(version: u32, mpi: *const MpiTable) -> *const c_void {
     if version != VERSION {
-        eprintln!(
-            "pioscope: the shim has version {version}, the core {VERSION}: they are of two builds, build both again"
-        );
+        say(format_args!(
+            "the shim has version {version}, the core {VERSION}: they are of two builds, build both again"
+        ));
         return std::ptr::null();
     }
     match Settings::from_environment() {
         // SAFETY: by contract.
         Ok(settings) => ATTACHED.get_or_init(|| Attached { mpi: unsafe { &*mpi }, settings }),
         Err(error) => {
-            eprintln!("pioscope: {error}");
+            say(error);
             return std::ptr::null();
         }
     };

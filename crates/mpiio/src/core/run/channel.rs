@@ -2,7 +2,6 @@
 //!
 //! A channel outlives the file: the next file on the same communicator takes it over, with its buffers mapped and warm.
 
-use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +17,7 @@ use crate::core::run::buffers::{self, Buffers};
 use crate::core::run::transfer_path::PathTuner;
 use crate::core::run::working_memory::WorkingMemory;
 use crate::core::storage::servers;
+use crate::say::say;
 
 /// What an operation's machines moved between ranks, bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -139,7 +139,7 @@ impl Channel {
     pub(crate) fn tell(&mut self, choice: &Choice) {
         let strategy = Some(choice.strategy);
         if self.told != strategy && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
-            say(format!("pioscope: auto chose {}: {}\n", choice.strategy, choice.reason));
+            say(format_args!("auto chose {}: {}", choice.strategy, choice.reason));
         }
         self.told = strategy;
     }
@@ -150,10 +150,10 @@ impl Channel {
         if program > 0 && std::env::var_os("PIOSCOPE_VERBOSE").is_some() {
             let Traffic { sent, received } = servers::traffic_since_asked();
             let rank = self.communicator.rank();
-            say(format!(
-                "pioscope: rank {rank} moved {program} bytes in collective operations, \
+            say(format_args!(
+                "rank {rank} moved {program} bytes in collective operations, \
                  sent other ranks {data} bytes of data and {messages} bytes of messages, \
-                 sent servers {sent} bytes and received {received} from them\n"
+                 sent servers {sent} bytes and received {received} from them"
             ));
         }
     }
@@ -184,12 +184,6 @@ impl Channel {
             _ => Err(IoError { errno: libc::EPROTO }),
         }
     }
-}
-
-/// In one write, so that the lines of several ranks do not mix: `eprintln!` makes one for each part of a line.
-fn say(line: String) {
-    // Nobody may be listening.
-    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Gives the ranks mailboxes, if all of them can have one. Collective.

@@ -26,6 +26,7 @@ use crate::core::mpi::memory::Memory;
 use crate::core::storage::mode::Creates;
 use crate::core::storage::path_prefix;
 use crate::core::storage::request_log;
+use crate::say::say;
 
 // What the strategy puts into one request, a server takes; and what the cost model says of its blocks is so.
 const _: () = assert!(pio_plan::EXTENTS == MOST_EXTENTS);
@@ -105,7 +106,7 @@ fn not_removed(error: StoreError) -> IoError {
 /// Says why this thread's last opening of a file failed, if MPI has no class that does. All ranks open, and one says it.
 pub(crate) fn say_why() {
     if let Some(error) = UNSAID.take() {
-        eprintln!("pioscope: {error}");
+        say(error);
     }
 }
 
@@ -142,7 +143,7 @@ fn say_waiting(server: &Unanswered<'_>) {
     let mut said = SAID_WAITING.lock().unwrap_or_else(PoisonError::into_inner);
     if said.is_none_or(|said| said.elapsed() >= SAYS_WAITING_EVERY) {
         *said = Some(Instant::now());
-        eprintln!("pioscope: {server}");
+        say(server);
     }
 }
 
@@ -239,7 +240,7 @@ impl RemoteFile {
 
     fn locked(&self, range: Range<u64>, shared: bool, patience: Duration) -> Result<(), StoreError> {
         let path = self.file.path();
-        let mut waiting = |holder: &Holder| eprintln!("pioscope: {path}: waiting for a lock of {holder}");
+        let mut waiting = |holder: &Holder| say(format_args!("{path}: waiting for a lock of {holder}"));
         let lock = self.file.lock_telling(range.clone(), shared, patience, &mut waiting)?;
         self.locks().push((range, lock));
         Ok(())
@@ -281,7 +282,7 @@ impl RemoteFile {
 
 /// What a store said no with. MPI has only a class for it: the rest goes to the standard error output.
 pub(crate) fn refused(error: StoreError) -> IoError {
-    eprintln!("pioscope: {error}");
+    say(&error);
     IoError { errno: error.errno() }
 }
 
