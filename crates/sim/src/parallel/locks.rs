@@ -17,7 +17,6 @@ use pio_plan::Direction;
 
 use super::extents::Extents;
 use super::waiting::Waiting;
-use super::writers::Writers;
 
 /// A client's wish.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +44,9 @@ pub(super) enum Word {
 pub(super) struct LockTable {
     /// Of the clients that have any.
     held: BTreeMap<u32, Held>,
-    /// Those of them that have any to read, and where which have any to write.
-    readers: BTreeSet<u32>,
-    writers: Writers,
     waiting: Waiting,
     /// Which parts have been called back from whom and are not back yet: those of one client are disjoint.
-    called: BTreeMap<u32, Vec<Range<u64>>>,
+    called: Vec<(u32, Range<u64>)>,
     /// Whether those that wait may not have called back all that is in their way: of an extent of which a client had several
     /// locks, one was called back, and the others stayed. They call that back with the next lock that is granted.
     is_partly_called: bool,
@@ -83,39 +79,29 @@ impl LockTable {
     ) {
         if let Some(held) = self.held.get_mut(&client) {
             self.is_partly_called |= held.reads.goes_beyond(range) || held.writes.goes_beyond(range);
-        }
-        // Who wants another part of the same lock has not called it back anew.
-        let touched = self.take_from(client, range);
-        if costs.yields == Yields::Lock {
-            return self.look_in_turn(costs, words);
-        }
-        let mut numbers = BTreeSet::new();
-        touched.iter().for_each(|extent| numbers.extend(self.waiting.overlapping(&extent)));
-        self.look(numbers, costs, words);
-    }
-
-    /// A client has nothing of an extent any more: that, and all that was called back with parts of it.
-    fn take_from(&mut self, client: u32, range: &Range<u64>) -> Extents {
-        self.writers.remove(range, client);
-        if let Some(held) = self.held.get_mut(&client) {
             held.reads.remove(range.clone());
             held.writes.remove(range.clone());
-            if held.reads.len() == 0 {
-                self.readers.remove(&client);
-            }
             if held.reads.len() + held.writes.len() == 0 {
                 self.held.remove(&client);
             }
         }
+        if costs.yields == Yields::Lock {
+            self.called.retain(|(who, called)| *who != client || !overlap(called, range));
+            return self.look_in_turn(costs, words);
+        }
+        // Who wants another part of the same lock has not called it back anew.
         let mut touched = Extents::default();
         touched.add(range.clone());
-        if let Some(called) = self.called.get_mut(&client) {
-            called.extract_if(.., |called| overlap(called, range)).for_each(|called| _ = touched.add(called));
-            if called.is_empty() {
-                self.called.remove(&client);
+        self.called.retain(|(who, called)| {
+            let stays = *who != client || !overlap(called, range);
+            if !stays {
+                touched.add(called.clone());
             }
-        }
-        touched
+            stays
+        });
+        let mut numbers = BTreeSet::new();
+        touched.iter().for_each(|extent| numbers.extend(self.waiting.overlapping(&extent)));
+        self.look(numbers, costs, words);
     }
 
     /// Whether a client may write anywhere in an extent.
@@ -179,18 +165,8 @@ impl LockTable {
         };
         let held = self.held.entry(wish.client).or_default();
         match wish.direction {
-            Direction::Read => {
-                held.reads.add(range.clone());
-                if held.reads.len() > 0 {
-                    self.readers.insert(wish.client);
-                }
-            }
-            Direction::Write => {
-                add_writes(&mut held.writes, range.clone(), costs.yields);
-                if let Some(whole) = held.writes.around(range.start).filter(|_| !range.is_empty()) {
-                    self.writers.put(whole, wish.client);
-                }
-            }
+            Direction::Read => _ = held.reads.add(range.clone()),
+            Direction::Write => add_writes(&mut held.writes, range.clone(), costs.yields),
         }
         words.push(Word::Granted(wish.clone(), range.clone()));
         range
@@ -207,21 +183,16 @@ impl LockTable {
     /// give back a part.
     fn call_back(&mut self, wish: &Wish, costs: &ExtentLocks, words: &mut Vec<Word>) -> bool {
         let mut is_held = called_from(&self.called, wish.client).any(|called| overlap(called, &wish.range));
-        let mut clients: BTreeSet<u32> = self.writers.of(&wish.range).collect();
-        if wish.direction == Direction::Write {
-            clients.extend(&self.readers);
-        }
-        for client in clients.into_iter().filter(|client| wish.is_against(*client, costs)) {
-            let held = &self.held[&client];
+        for (client, held) in self.held.iter().filter(|(client, _)| wish.is_against(**client, costs)) {
             let of_readers = (wish.direction == Direction::Write).then_some(&held.reads);
             for extents in of_readers.into_iter().chain([&held.writes]) {
                 for part in extents.within(&wish.range) {
                     is_held = true;
-                    let is_called = called_from(&self.called, client).any(|called| overlap(called, &part));
+                    let is_called = called_from(&self.called, *client).any(|called| overlap(called, &part));
                     if let Some(lock) = extents.around(part.start).filter(|_| !is_called) {
-                        let lock = between(lock, &part, called_from(&self.called, client));
-                        self.called.entry(client).or_default().push(lock.clone());
-                        words.push(Word::CalledBack { client, lock, wanted: wish.range.clone() });
+                        let lock = between(lock, &part, called_from(&self.called, *client));
+                        self.called.push((*client, lock.clone()));
+                        words.push(Word::CalledBack { client: *client, lock, wanted: wish.range.clone() });
                     }
                 }
             }
@@ -236,16 +207,14 @@ impl LockTable {
         let all = 0..u64::MAX;
         let Range { start: mut low, end: mut high } =
             between(all, &wish.range, called_from(&self.called, wish.client));
-        let is_against = |client: u32| wish.is_against(client, costs);
-        let mut granted = self.writers.len();
-        low = low.max(self.writers.end_before(start, is_against).unwrap_or(0));
-        high = high.min(self.writers.begin_behind(end, is_against).unwrap_or(u64::MAX));
-        let readers = self.readers.iter().filter(|client| is_against(**client));
-        for client in readers.filter(|_| wish.direction == Direction::Write) {
-            let reads = &self.held[client].reads;
-            granted += reads.len();
-            low = low.max(reads.end_before(start).unwrap_or(0));
-            high = high.min(reads.begin_behind(end).unwrap_or(u64::MAX));
+        let mut granted = 0;
+        for (_, held) in self.held.iter().filter(|(client, _)| wish.is_against(**client, costs)) {
+            let of_readers = (wish.direction == Direction::Write).then_some(&held.reads);
+            for extents in of_readers.into_iter().chain([&held.writes]) {
+                granted += extents.len();
+                low = low.max(extents.end_before(start).unwrap_or(0));
+                high = high.min(extents.begin_behind(end).unwrap_or(u64::MAX));
+            }
         }
         let awaited = self.waiting.many_against(wish);
         low = low.max(self.waiting.end_before(wish, costs).unwrap_or(0));
@@ -275,8 +244,8 @@ pub(super) fn add_writes(writes: &mut Extents, range: Range<u64>, yields: Yields
 }
 
 /// What has been called back from a client and is not back yet.
-fn called_from(called: &BTreeMap<u32, Vec<Range<u64>>>, client: u32) -> impl Iterator<Item = &Range<u64>> {
-    called.get(&client).into_iter().flatten()
+fn called_from(called: &[(u32, Range<u64>)], client: u32) -> impl Iterator<Item = &Range<u64>> {
+    called.iter().filter(move |(who, _)| *who == client).map(|(_, range)| range)
 }
 
 /// What there is of a range around a part of it, up to the next of others, none of which overlaps the part.
@@ -377,7 +346,19 @@ mod tests {
         }
 
         fn give_back(&mut self, client: u32, range: &Range<u64>, costs: &ExtentLocks, words: &mut Vec<Word>) {
-            let touched = self.table.take_from(client, range);
+            if let Some(held) = self.table.held.get_mut(&client) {
+                held.reads.remove(range.clone());
+                held.writes.remove(range.clone());
+            }
+            let mut touched = Extents::default();
+            touched.add(range.clone());
+            self.table.called.retain(|(who, called)| {
+                let stays = *who != client || !overlap(called, range);
+                if !stays {
+                    touched.add(called.clone());
+                }
+                stays
+            });
             if costs.yields == Yields::Lock {
                 return self.look_in_turn(costs, words);
             }
@@ -562,38 +543,6 @@ mod tests {
         assert_eq!(of(Yields::Extent, 0..15, 500), 10..100);
     }
 
-    #[test]
-    fn a_hundred_thousand_clients_have_a_lock_each() {
-        // Each was compared with all that had one: ten thousand million times.
-        let count = 100_000_u64;
-        for grant in [Grant::Asked, Grant::Widest] {
-            let costs = ExtentLocks { grant, yields: Yields::Extent, ..LOCKS };
-            let (mut table, mut words) = (LockTable::default(), Vec::new());
-            for client in 0..count {
-                table.ask(write(client as u32, 10 * client..10 * client + 10), &costs, &mut words);
-                while let Some(Word::CalledBack { client, lock, wanted }) = words.pop() {
-                    let back = given_back(costs.yields, &lock, &wanted, wanted.start);
-                    table.give_back(client, &back, &costs, &mut words);
-                }
-                words.clear();
-            }
-            assert_eq!((table.waiting.len(), table.writers.len()), (0, count as usize));
-        }
-    }
-
-    /// Who reads and writes where is known by place, as it is by client.
-    fn places_are_those_of_clients(table: &LockTable) -> Result<(), TestCaseError> {
-        let of_client = |(client, held): (&u32, &Held)| {
-            held.writes.iter().map(|extent| (extent.start, extent.end, *client)).collect::<Vec<_>>()
-        };
-        let mut writes: Vec<_> = table.held.iter().flat_map(of_client).collect();
-        writes.sort_unstable();
-        prop_assert_eq!(writes, table.writers.iter().collect::<Vec<_>>());
-        let readers = table.held.iter().filter(|(_, held)| held.reads.len() > 0);
-        prop_assert!(readers.map(|(client, _)| client).eq(&table.readers));
-        Ok(())
-    }
-
     proptest! {
         /// Words are the same as by comparing all, one after the other, however late clients answer.
         #[test]
@@ -614,7 +563,6 @@ mod tests {
                 table.ask(wish(client, direction, start..start + length), &costs, &mut words);
                 plain.ask(wish(client, direction, start..start + length), &costs, &mut expected);
                 prop_assert_eq!(&words, &expected);
-                places_are_those_of_clients(&table)?;
                 let hear = |words: Vec<Word>, called: &mut Vec<_>| {
                     for word in words {
                         if let Word::CalledBack { client, lock, wanted } = word {
@@ -631,7 +579,6 @@ mod tests {
                     table.give_back(client, &back, &costs, &mut words);
                     plain.give_back(client, &back, &costs, &mut expected);
                     prop_assert_eq!(&words, &expected);
-                    places_are_those_of_clients(&table)?;
                     hear(words, &mut called);
                 }
             }

@@ -19,7 +19,6 @@ mod stripes;
 #[cfg(test)]
 pub(crate) mod tests;
 mod waiting;
-mod writers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
