@@ -47,7 +47,7 @@ static void count_mapping(int fd) {
 /* Memory without a file is for the system alone: allocators ask for it before anything can be looked up. */
 #define MMAP_BODY(next_call)                                                                                           \
     if ((flags & MAP_ANONYMOUS) || fd < 0)                                                                             \
-        return (void *)KERNEL(SYS_mmap, address, length, (long)protection, (long)flags, (long)fd, offset);                               \
+        return (void *)KERNEL(SYS_mmap, address, length, (long)protection, (long)flags, (long)fd, offset);             \
     if (!tracked(fd))                                                                                                  \
         return next_call;                                                                                              \
     struct pioscope_span span;                                                                                         \

@@ -189,7 +189,7 @@ struct Engine<'a> {
     hints_in_force: HintsInForce,
     cpu_speed: f64,
     ranks_per_node: u32,
-    /// What a request takes a server's thread longer where ranks share cores.
+    /// What a request takes a server's thread longer or shorter for how many ranks a node has.
     by_ranks: server_threads::ByRanks,
     now: Time,
     /// When the last of the ranks that have ended did. What goes on behind their backs goes on after that.

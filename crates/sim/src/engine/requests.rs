@@ -314,10 +314,8 @@ impl Engine<'_> {
             return self.complete(rank);
         };
         transfer.parts_left = count;
-        if let Some(threads) = &mut self.threads {
-            let written = transfer.current.filter(|request| request.direction == Direction::Write);
-            threads.begin_asking(rank, process.node, self.now, written.map_or(0, |request| request.bytes));
-        }
+        let written = transfer.current.filter(|request| request.direction == Direction::Write);
+        self.begin_asking(rank, written.map_or(0, |request| request.bytes));
     }
 
     /// A server takes in a part.
@@ -401,9 +399,7 @@ impl Engine<'_> {
         if left > 0 {
             return;
         }
-        if let Some(threads) = &mut self.threads {
-            threads.end_asking(part.rank, self.processes[part.rank as usize].node);
-        }
+        self.end_asking(part.rank);
         self.moved(part.rank);
     }
 

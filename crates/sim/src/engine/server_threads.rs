@@ -41,6 +41,20 @@ impl ByRanks {
 }
 
 impl Engine<'_> {
+    /// A rank begins to wait for threads, if there are any, after it sent them so many bytes of data.
+    pub(super) fn begin_asking(&mut self, rank: u32, sent_bytes: u64) {
+        if let Some(threads) = &mut self.threads {
+            threads.begin_asking(rank, self.processes[rank as usize].node, self.now, sent_bytes);
+        }
+    }
+
+    /// It waits no longer.
+    pub(super) fn end_asking(&mut self, rank: u32) {
+        if let Some(threads) = &mut self.threads {
+            threads.end_asking(rank, self.processes[rank as usize].node);
+        }
+    }
+
     /// A part comes to a server that works on the ranks' cores.
     pub(super) fn hand_to_thread(&mut self, part: Part) {
         self.hardware.servers[part.server as usize].count(&part);

@@ -74,9 +74,7 @@ impl Engine<'_> {
     }
 
     fn take_what_has_come(&mut self, rank: u32) {
-        if let Some(threads) = &mut self.threads {
-            threads.end_asking(rank, self.processes[rank as usize].node);
-        }
+        self.end_asking(rank);
         let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
         transfer.copies.is_busy = true;
         let bytes = std::mem::take(&mut transfer.copies.come);
@@ -94,12 +92,6 @@ impl Engine<'_> {
             self.complete(rank);
         } else {
             self.begin_asking(rank, 0);
-        }
-    }
-
-    fn begin_asking(&mut self, rank: u32, sent_bytes: u64) {
-        if let Some(threads) = &mut self.threads {
-            threads.begin_asking(rank, self.processes[rank as usize].node, self.now, sent_bytes);
         }
     }
 

@@ -76,7 +76,6 @@ impl Engine<'_> {
         let mut requests = self.links.requests(rank, file, placement, scattered, direction);
         let by_parts = self.copies_by_parts(file);
         let mut parts: Vec<(Part, Exchange)> = Vec::new();
-        let mut bytes_of: BTreeMap<u32, u64> = BTreeMap::new();
         for request in &mut requests {
             let known = parts.iter().position(|(part, _)| part.server == request.server);
             let index = known.filter(|_| !by_parts).unwrap_or_else(|| {
@@ -88,7 +87,6 @@ impl Engine<'_> {
             let (part, sum) = &mut parts[index];
             request.part = part.number;
             part.bytes += request.bytes;
-            *bytes_of.entry(request.server).or_default() += request.bytes;
             sum.request_bytes += request.exchange.request_bytes;
             sum.answer_bytes += request.exchange.answer_bytes;
         }
@@ -106,8 +104,8 @@ impl Engine<'_> {
             part.new_bytes = share(new_bytes, part.bytes, all_bytes);
             let slot = placement.slot_of_server(part.server);
             if let Some(of_server) = slot.and_then(|slot| shares.get(slot as usize)) {
-                let bytes = bytes_of.get(&part.server).copied().unwrap_or_default();
-                part.pieces = share(of_server.pieces, part.bytes, bytes).max(of_server.pieces.min(1));
+                let pieces = share(of_server.pieces, part.bytes, of_server.bytes);
+                part.pieces = pieces.max(of_server.pieces.min(1));
             }
             self.note_unsummed(part);
         }
