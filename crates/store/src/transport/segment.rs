@@ -24,8 +24,8 @@ const DATA_START: usize = 4096;
 /// Room for a window of messages of the usual length and one more; what finds no room goes over the socket.
 const DATA_BYTES: usize = 10 << 20;
 const SEGMENT_BYTES: usize = DATA_START + DATA_BYTES;
-/// Pages are reserved so many bytes at a time.
-const RESERVE_BYTES: usize = 256 << 10;
+/// Pages of data are reserved so many bytes at a time.
+const RESERVE_BYTES: usize = 64 << 10;
 /// Data begin at the start of a cache line.
 const ALIGN: usize = 64;
 
@@ -115,11 +115,12 @@ impl Outgoing {
     /// Gives most of the memory back.
     pub(super) fn trim(&mut self) {
         self.collect();
-        if self.spans.is_empty() && self.reserved > RESERVE_BYTES {
+        let kept = DATA_START + RESERVE_BYTES;
+        if self.spans.is_empty() && self.reserved > kept {
             let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            let (start, len) = (RESERVE_BYTES as u64, (self.reserved - RESERVE_BYTES) as u64);
+            let (start, len) = (kept as u64, (self.reserved - kept) as u64);
             if rustix::fs::fallocate(&self.file, flags, start, len).is_ok() {
-                self.reserved = RESERVE_BYTES;
+                self.reserved = kept;
             }
         }
     }
@@ -135,8 +136,10 @@ impl Outgoing {
 
     fn reserve_pages(&mut self, end: usize) -> io::Result<()> {
         if end > self.reserved {
-            let end = end.next_multiple_of(RESERVE_BYTES).min(SEGMENT_BYTES);
-            rustix::fs::fallocate(&self.file, FallocateFlags::empty(), 0, end as u64)?;
+            let data = (end - DATA_START).next_multiple_of(RESERVE_BYTES);
+            let end = (DATA_START + data).min(SEGMENT_BYTES);
+            let (start, len) = (self.reserved as u64, (end - self.reserved) as u64);
+            rustix::fs::fallocate(&self.file, FallocateFlags::empty(), start, len)?;
             self.reserved = end;
         }
         Ok(())
