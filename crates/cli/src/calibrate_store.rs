@@ -38,11 +38,16 @@ const WAKES: Range<u64> = 100..400;
 const COMPUTES: [Duration; 2] = [IoNodes::ASLEEP_AFTER, IoNodes::FAST_ASLEEP_AFTER];
 const OPENS: usize = 20;
 const RESIZES: u64 = 20;
+const CONNECTIONS: usize = 15;
+/// What is written through memory that is new; and what no file is called.
+const CHANNEL_BYTES: usize = 256 << 10;
+const NOBODYS_NAME: &str = ".pioscope-calibrate-nobody";
 const NEW_FILES: usize = 15;
 /// Of a file whose pages are new.
 const FRESH_BYTES: usize = 32 << 20;
-/// Most bytes that are written before they are synced.
-const MOST_SYNCED: usize = 16 << 20;
+/// Bytes that are written before they are synced, and most of them: devices take little faster than much.
+const SYNCED: usize = 16 << 20;
+const MOST_SYNCED: usize = 64 << 20;
 /// Of a piece that fills no block: servers must sum what is written so.
 const PIECE_BYTES: usize = 40 << 10;
 const SYNCS: usize = 5;
@@ -59,6 +64,7 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     to the server is part of its time, unless messages between nodes were measured, too: then it is that of network.link.\n\
     storage.create: what opening a file takes longer that is made.\n\
     storage.begin: what the first write to a new file takes longer than the next, to all servers at once.\n\
+    storage.connect: what the first request of a client to each server takes longer.\n\
     storage.summing: what syncs take longer of files of 16 MiB that were written in pieces of 40 KiB, which fill no block.\n\
     storage.io.shares-cores: whether all servers can be reached through the memory of this machine. Then requests of 8\n\
     bytes cost what they do where as many clients as cores, and twice as many, make them of all servers in turn, in the\n\
@@ -66,9 +72,10 @@ pub(crate) const HOW_MEASURED: &str = "\n\
     storage.io.wake: what a request, each to the next server, takes longer that finds the server asleep, or half of that if\n\
     by then the client is, too;\n\
     storage.io.deep-wake: after 2 ms.\n\
+    storage.io.channel: what the first write of 256 KiB takes a client longer than the next.\n\
     storage.io.change: what a request takes longer in that crowd that is to another server than the one before.\n\
     calls.new-pages: what the first writes to pages take longer: of 8 bytes in that crowd, of 64 KiB and 1 MiB alone.\n\
-    calls.sync: syncs of new files on the store after writes of 8 bytes, 1 MiB and 16 MiB; closing syncs, too.";
+    calls.sync: syncs of new files on the store after writes of 8 bytes and 1, 16 and 64 MiB; closing syncs, too.";
 
 /// Puts the files of a measured machine on the servers of the store that a file describes.
 ///
@@ -131,11 +138,12 @@ fn measure_files(machine: &mut Machine, spreads: &mut Spreads, description: &Pat
         file.close()?;
         let (makes, begin) = new_files(store, &format!("{path}-new"))?;
         let (open, close) = opens(store, &path)?;
+        let connections = connections(description, &path)?;
         let create = Duration::from_seconds((makes - open.seconds()).max(0.0));
-        Ok((write, read, shared, [open, create, close], resizes(store, &path)?, begin))
+        Ok((write, read, shared, [open, create, close], resizes(store, &path)?, begin, connections))
     });
     let removed = store.remove(&path);
-    let (mut write, mut read, shared, [open, create, close], resize, begin) = measured?;
+    let (mut write, mut read, shared, [open, create, close], resize, begin, (connect, channel)) = measured?;
     removed?;
     let (mut wake, mut deep_wake, mut change) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let (mut pieces, mut of_new_pages) = (None, None);
@@ -194,6 +202,7 @@ fn measure_files(machine: &mut Machine, spreads: &mut Spreads, description: &Pat
             wake,
             deep_wake,
             change,
+            channel: channel.filter(|_| shares_cores),
         },
         strip: store.strip_bytes(),
         read,
@@ -203,6 +212,7 @@ fn measure_files(machine: &mut Machine, spreads: &mut Spreads, description: &Pat
         close,
         resize,
         begin,
+        connect,
         summing,
         pieces,
         takes_views: true,
@@ -359,8 +369,9 @@ fn syncs(store: &Store, path: &str) -> Result<(CallCost, Option<Bandwidth>)> {
     let mut seconds = [
         (SMALL_BYTES, SMALL_BYTES),
         (LARGE_BYTES, LARGE_BYTES),
+        (SYNCED, SYNCED),
         (MOST_SYNCED, MOST_SYNCED),
-        (MOST_SYNCED, PIECE_BYTES),
+        (SYNCED, PIECE_BYTES),
     ]
     .map(|way| (way, Vec::new()));
     for _ in 0..SYNCS {
@@ -377,10 +388,10 @@ fn syncs(store: &Store, path: &str) -> Result<(CallCost, Option<Bandwidth>)> {
             runs.push(synced?.as_secs_f64());
         }
     }
-    let [small, middling, large, in_pieces] = seconds.map(|((size, _), runs)| (size, median(runs)));
+    let [small, middling, large, largest, in_pieces] = seconds.map(|((size, _), runs)| (size, median(runs)));
     let longer = Some(in_pieces.1 - large.1).filter(|longer| *longer > 0.0);
-    let summing = longer.map(|longer| Bandwidth::from_bytes_per_second((MOST_SYNCED as f64 / longer) as u64));
-    Ok((CallCost::through(&[small, middling, large]), summing))
+    let summing = longer.map(|longer| Bandwidth::from_bytes_per_second((SYNCED as f64 / longer) as u64));
+    Ok((CallCost::through(&[small, middling, large, largest]), summing))
 }
 
 /// Opening a file, and closing it when nothing was written.
@@ -396,6 +407,36 @@ fn opens(store: &Store, path: &str) -> Result<(Duration, Duration)> {
         closes.push(start.elapsed().as_secs_f64());
     }
     Ok((Duration::from_seconds(median(opens)), Duration::from_seconds(median(closes))))
+}
+
+/// What the first request of a client takes longer to each server, and at which rate memory is made through which data go. The file
+/// has pages.
+fn connections(description: &Path, path: &str) -> Result<(Duration, Option<Bandwidth>)> {
+    let (mut connects, mut makes) = (Vec::new(), Vec::new());
+    let data = vec![1_u8; CHANNEL_BYTES];
+    for _ in 0..CONNECTIONS {
+        refuse_to_go_on()?;
+        let store = store::connect(description, None)?;
+        let ask_all = || -> Result<f64> {
+            let start = Instant::now();
+            for server in 0..store.servers() {
+                store.list_on(server, NOBODYS_NAME)?;
+            }
+            Ok(start.elapsed().as_secs_f64())
+        };
+        connects.push((ask_all()? - ask_all()?) / f64::from(store.servers()));
+        let file = store.open(path, Mode::default(), StripingHints::default())?;
+        let write = || -> Result<f64> {
+            let start = Instant::now();
+            file.write_at(0, &data)?;
+            Ok(start.elapsed().as_secs_f64())
+        };
+        makes.push(write()? - write()?);
+    }
+    let longer = Some(median(makes)).filter(|longer| *longer > 0.0);
+    let channel =
+        longer.map(|longer| Bandwidth::from_bytes_per_second((CHANNEL_BYTES as f64 / longer) as u64));
+    Ok((Duration::from_seconds(median(connects).max(0.0)), channel))
 }
 
 /// Cutting a file of a few bytes, and making it larger again.

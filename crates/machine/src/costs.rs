@@ -306,6 +306,14 @@ const COSTS: &[Cost] = &[
         },
     },
     Cost {
+        keys: "storage.connect",
+        scale: |machine, factor| {
+            if let Storage::Striped { connect, .. } = &mut machine.storage {
+                factor.time(connect);
+            }
+        },
+    },
+    Cost {
         keys: "storage.summing",
         scale: |machine, factor| {
             if let Storage::Striped { summing: Some(rate), .. } = &mut machine.storage {

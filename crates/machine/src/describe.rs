@@ -57,6 +57,7 @@ impl Machine {
                 close,
                 resize,
                 begin,
+                connect,
                 summing,
                 pieces,
                 takes_views,
@@ -71,7 +72,9 @@ impl Machine {
                     writeln!(out, "{name} = {{ request = \"{request}\", bandwidth = \"{bandwidth}\" }}")?;
                 }
                 writeln!(out, "open = \"{open}\"\nclose = \"{close}\"")?;
-                for (name, time) in [("create", create), ("resize", resize), ("begin", begin)] {
+                for (name, time) in
+                    [("create", create), ("resize", resize), ("begin", begin), ("connect", connect)]
+                {
                     if *time > Duration::ZERO {
                         writeln!(out, "{name} = \"{time}\"")?;
                     }
@@ -203,8 +206,9 @@ fn io_text(io: &IoNodes) -> String {
     ];
     let said = times.into_iter().filter(|(_, time, otherwise)| time != otherwise);
     let times: String = said.map(|(key, time, _)| format!(", {key} = \"{time}\"")).collect();
+    let channel = io.channel.map_or_else(String::new, |rate| format!(", channel = \"{rate}\""));
     format!(
-        "io = {{ count = {}, placement = \"{placement}\", dedicated = {}{shares}{times} }}",
+        "io = {{ count = {}, placement = \"{placement}\", dedicated = {}{shares}{times}{channel} }}",
         io.count, io.dedicated
     )
 }
@@ -246,11 +250,12 @@ mod tests {
             stream: Bandwidth::from_bytes_per_second(1_234_567_890),
             bandwidth: Bandwidth::from_bytes_per_second(2_345_678_901),
         });
-        let Storage::Striped { resize, io, memory, arm, .. } = &mut machine.storage else {
+        let Storage::Striped { resize, connect, io, memory, arm, .. } = &mut machine.storage else {
             panic!("{:?}", machine.storage)
         };
-        *resize = Duration::from_seconds(0.007);
+        (*resize, *connect) = (Duration::from_seconds(0.007), Duration::from_seconds(2e-4));
         (io.dedicated, io.shares_cores, io.wake) = (false, true, Duration::from_seconds(5e-5));
+        io.channel = Some(Bandwidth::from_bytes_per_second(1_500_000_000));
         assert_eq!(io.deep_wake, Duration::ZERO, "sooner than without sleep, as it is written");
         (*memory, *arm) = (0, None);
         let text = machine.to_toml("");

@@ -124,6 +124,8 @@ pub enum Storage {
         /// How much longer the first write to a file takes each of its servers, after it was made or made durable: a server may note
         /// on its disk, before it writes, that what it knows of the file's bytes may soon be wrong.
         begin: Duration,
+        /// How much longer the first request of a process takes to each of them: it connects.
+        connect: Duration,
         /// At which rate all servers together, in a sync, read and sum the blocks of which no write filled all; if nothing is said,
         /// that takes no time.
         summing: Option<Bandwidth>,
@@ -207,6 +209,9 @@ pub struct IoNodes {
     /// Where they do: how much longer a server works on a request of a rank whose last one was another server's. A rank and the
     /// thread that works for it take turns on a core, and such a thread comes in between.
     pub change: Duration,
+    /// Where they do: at which rate the memory through which data go between a rank and a server's thread is made, when it is first
+    /// used; if nothing is said, that takes no time.
+    pub channel: Option<Bandwidth>,
 }
 
 impl IoNodes {
@@ -590,6 +595,7 @@ fn storage(mut section: Section<'_>, nodes: u32) -> Result<Storage, MachineError
             create: section.duration_or(Duration::ZERO, "create", "1000 s")?,
             resize: section.duration_or(Duration::ZERO, "resize", "1000 s")?,
             begin: section.duration_or(Duration::ZERO, "begin", "1000 s")?,
+            connect: section.duration_or(Duration::ZERO, "connect", "1000 s")?,
             summing: section.if_said("summing", Section::bandwidth)?,
             pieces: section.section_if_said("pieces", pieces)?,
             takes_views: section.has("takes-views") && section.flag("takes-views")?,
@@ -635,6 +641,7 @@ pub(crate) fn io_nodes(
         wake,
         deep_wake: section.duration_or(wake, "deep-wake", "1 s")?,
         change: section.duration_or(Duration::ZERO, "change", "1 s")?,
+        channel: section.if_said("channel", Section::bandwidth)?,
     };
     if io.shares_cores && (io.dedicated || !may_share) {
         let expected = "false, unless storage is striped, on nodes that are not dedicated".to_owned();
@@ -644,6 +651,9 @@ pub(crate) fn io_nodes(
         if time > Duration::ZERO && !io.shares_cores {
             return Err(section.conflict(key, "nothing, unless shares-cores is true".to_owned()));
         }
+    }
+    if io.channel.is_some() && !io.shares_cores {
+        return Err(section.conflict("channel", "nothing, unless shares-cores is true".to_owned()));
     }
     if !io.dedicated && !io.shares_cores && io.count > nodes {
         let expected = format!("at most nodes.count = {nodes}, as they are not dedicated");

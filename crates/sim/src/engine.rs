@@ -19,6 +19,7 @@ use pio_trace::HandleId;
 
 mod after_work;
 mod cold_reads;
+mod connections;
 mod devices;
 mod dropped_pages;
 mod first_writes;
@@ -60,6 +61,7 @@ use crate::shared_files::SharedFiles;
 use crate::terms::terms;
 use crate::workload::{What, Workload};
 use cold_reads::ColdReaders;
+use connections::Connections;
 use devices::Devices;
 use hints_in_force::HintsInForce;
 use memories::Memories;
@@ -249,6 +251,8 @@ struct Engine<'a> {
     physical: Vec<HandleId>,
     /// What ranks asked servers that speak the protocol of our own.
     links: StoreLinks,
+    /// Whether they are connected, and through which memory.
+    connections: Connections,
     replace: Option<&'a Replace<'a>>,
     tally: Tally,
     output: Option<Output>,
@@ -462,6 +466,7 @@ impl<'a> Engine<'a> {
             meetings: BTreeMap::new(),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
             links: StoreLinks::default(),
+            connections: Connections::default(),
             replace: None,
             tally: Tally { io_time: unreplayed.collect(), ..Tally::default() },
             output: None,
@@ -675,6 +680,7 @@ impl<'a> Engine<'a> {
             }
             Then::TakeFile => self.take_file_again(rank),
             Then::Issue => self.issue(rank),
+            Then::SendParts => self.send_parts(rank),
             Then::SendPart => self.send_copied(rank),
             Then::TakeParts => self.go_on_taking(rank),
             Then::Turn => self.call(rank),

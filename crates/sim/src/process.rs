@@ -158,6 +158,8 @@ pub(crate) enum Then {
     TakeFile,
     /// The call before a request is made: the request goes off.
     Issue,
+    /// It has connected to the servers of its request, whose parts go off.
+    SendParts,
     /// The data of a part are copied: it goes off.
     SendPart,
     /// The data of parts that servers have sent are copied.
@@ -236,6 +238,8 @@ pub(crate) struct Transfer {
     pub(crate) scattered: Option<Scattered>,
     /// Its parts that servers have not answered.
     pub(crate) parts_left: u32,
+    /// Parts that have not been sent yet, with their messages; where their data are copied first, the next one last.
+    pub(crate) to_send: Vec<(Part, Exchange)>,
     /// What the rank copies of it beside its servers' threads.
     pub(crate) copies: Copies,
     /// Its bytes that a shared file system has been asked for.
@@ -265,11 +269,9 @@ pub(crate) struct Transfer {
     pub(crate) physical: bool,
 }
 
-/// Data of a request that its rank copies part by part.
+/// Data of a read that its rank copies part by part.
 #[derive(Default)]
 pub(crate) struct Copies {
-    /// Parts that are sent when their data are copied, with their messages; the next one last.
-    pub(crate) to_send: Vec<(Part, Exchange)>,
     /// Bytes that servers have sent and that are not copied yet.
     pub(crate) come: u64,
     /// Whether it copies what they have sent.

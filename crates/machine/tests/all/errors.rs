@@ -104,7 +104,7 @@ fn a_missing_key_is_named_with_what_should_stand_there() {
 fn a_misspelt_key_is_named_before_the_one_that_is_missing() {
     let line = line_of("strip");
     let known = "kind, exclusive-writes, io, strip, request, read, write, cache, open, close, pieces, takes-views, \
-                 memory, arm, separate-closes, begin, summing, sync, bandwidth, streams, callback, lock-strip, exclusive, handover, components, stripe-count, \
+                 memory, arm, separate-closes, begin, connect, summing, sync, bandwidth, streams, callback, lock-strip, exclusive, handover, components, stripe-count, \
                  servers, client, locks, metadata, create, resize, lock, stat, unlink";
     assert_eq!(
         message("strip = \"32 KiB\"", "stripe = \"32 KiB\""),

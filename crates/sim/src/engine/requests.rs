@@ -46,6 +46,7 @@ impl Engine<'_> {
             asked: Vec::new(),
             scattered: None,
             parts_left: 0,
+            to_send: Vec::new(),
             copies: Copies::default(),
             asked_bytes: 0,
             new_bytes: 0,
@@ -483,8 +484,10 @@ impl Engine<'_> {
             Storage::Local { .. } | Storage::Shared(_) | Storage::Parallel(_) => return self.end(rank, 0),
         };
         let service = match self.step(rank) {
-            What::Open(handle) if self.makes_file(rank, *handle) => open.saturating_add(create),
-            What::Open(_) => open,
+            What::Open(handle) => {
+                self.connect_to_open(rank, *handle);
+                if self.makes_file(rank, *handle) { open.saturating_add(create) } else { open }
+            }
             What::Resize(handle, ..) => {
                 resize.saturating_add(self.until_begun(self.workload.handles[handle.index()].file))
             }

@@ -15,27 +15,29 @@ pub(super) struct ByRanks {
 }
 
 impl ByRanks {
-    /// The description's cores are all busy with clients. Where ranks are more, they find less in the processors' caches than where
-    /// every rank has a core with its threads; where they are few, a rank and its threads have the caches to themselves. Nothing
-    /// where nobody measured it.
+    /// The description's cores are all busy with clients. Where ranks are more, requests take longer by what those of so many take
+    /// more processor time than those of one rank a core: less is in the processors' caches. Where they are few, a rank and its
+    /// threads have the caches to themselves. Nothing where nobody measured it.
     pub(super) fn of(machine: &Machine, ranks_per_node: u32) -> ByRanks {
         let (Storage::Striped { write, .. }, Some(costs)) = (&machine.storage, &machine.mpi_io) else {
             return ByRanks::default();
         };
         let (cores, ranks) = (machine.nodes.cores, ranks_per_node);
-        let request = costs.pioscope.of(ranks).request;
-        let taken =
-            Duration::from_seconds(request.seconds() * f64::from(cores.min(ranks)) / f64::from(ranks));
+        // Processor time of a request of so many ranks.
+        let taken = |ranks: u32| {
+            let request = costs.pioscope.of(ranks).request;
+            Duration::from_seconds(request.seconds() * f64::from(cores.min(ranks)) / f64::from(ranks))
+        };
         // One switch to the thread, and one back.
         let switches = machine.nodes.switch.saturating_mul(2);
         let parts = [costs.pioscope.call, machine.calls.write.call, write.request, switches];
         let known = parts.into_iter().fold(Duration::ZERO, Duration::saturating_add);
-        if request == Duration::ZERO {
+        if taken(ranks) == Duration::ZERO {
             ByRanks::default()
         } else if ranks > cores {
-            ByRanks { longer: taken.saturating_sub(known), shorter: Duration::ZERO }
+            ByRanks { longer: taken(ranks).saturating_sub(taken(cores)), shorter: Duration::ZERO }
         } else {
-            ByRanks { longer: Duration::ZERO, shorter: known.saturating_sub(taken) }
+            ByRanks { longer: Duration::ZERO, shorter: known.saturating_sub(taken(ranks)) }
         }
     }
 }
@@ -71,7 +73,9 @@ impl Engine<'_> {
         let io = self.machine.storage.io_nodes().filter(|_| changes);
         let change = io.map_or(Duration::ZERO, |io| io.change);
         let bytes = if alone { Duration::ZERO } else { self.time_for_bytes(part) };
-        self.keep_busy(thread, self.time_for_request(part).saturating_add(change).saturating_add(bytes));
+        let memory = self.time_for_memory_of_server(part);
+        let times = [self.time_for_request(part), change, bytes, memory];
+        self.keep_busy(thread, times.into_iter().fold(Duration::ZERO, Duration::saturating_add));
     }
 
     /// A server's thread has done what it was to do, and goes on to the next.
@@ -88,6 +92,7 @@ impl Engine<'_> {
         let Some(threads) = &mut self.threads else { return };
         let (done, next) = threads.end(thread, self.now);
         if let Some(part) = done {
+            self.take_out(&part);
             self.send_back(part);
         }
         if let Some(part) = next {

@@ -3,7 +3,6 @@
 //! have come, from where the thread has left them.
 
 use pio_machine::Duration;
-use pio_plan::Direction;
 use pio_protocol::client::Exchange;
 
 use super::Engine;
@@ -18,44 +17,30 @@ impl Engine<'_> {
         self.threads.is_some() && matches!(self.files[file as usize].dealt, Some(Dealt::ByStore(_)))
     }
 
-    /// The parts of a rank's request go off, with these messages.
-    pub(super) fn send_by_parts(
-        &mut self,
-        rank: u32,
-        direction: Direction,
-        mut parts: Vec<(Part, Exchange)>,
-    ) {
-        if parts.is_empty() {
-            return self.complete(rank);
-        }
+    /// The parts of a rank's write go off, as soon as the data of each are copied.
+    pub(super) fn send_by_parts(&mut self, rank: u32, mut parts: Vec<(Part, Exchange)>) {
         let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
         transfer.parts_left = parts.len() as u32;
-        match direction {
-            Direction::Write => {
-                parts.reverse();
-                transfer.copies.to_send = parts;
-                self.copy_next(rank);
-            }
-            Direction::Read => {
-                parts.into_iter().for_each(|(part, exchange)| self.send_part(part, exchange));
-                self.begin_asking(rank, 0);
-            }
-        }
+        // They are taken from the end on.
+        parts.reverse();
+        transfer.to_send = parts;
+        self.copy_next(rank);
     }
 
     /// The data of the next part of a write are copied.
     fn copy_next(&mut self, rank: u32) {
-        let next = self.processes[rank as usize].transfer.as_ref().and_then(|it| it.copies.to_send.last());
-        let Some(bytes) = next.map(|(part, _)| part.bytes) else { return };
-        let time = self.time_to_copy_part(rank, bytes);
-        self.compute(rank, time, Then::SendPart);
+        let next = self.processes[rank as usize].transfer.as_ref().and_then(|it| it.to_send.last());
+        let Some((part, _)) = next.cloned() else { return };
+        let copy = self.time_to_copy_part(rank, part.bytes);
+        let memory = self.time_for_memory_of_rank(&part);
+        self.compute(rank, copy.saturating_add(memory), Then::SendPart);
     }
 
     /// They are: the part goes off. Behind the last one, the rank waits.
     pub(super) fn send_copied(&mut self, rank: u32) {
         let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
-        let Some((part, exchange)) = transfer.copies.to_send.pop() else { return };
-        let is_last = transfer.copies.to_send.is_empty();
+        let Some((part, exchange)) = transfer.to_send.pop() else { return };
+        let is_last = transfer.to_send.is_empty();
         self.send_part(part, exchange);
         if is_last {
             self.begin_asking(rank, part.bytes);

@@ -109,10 +109,21 @@ impl Engine<'_> {
             }
             self.note_unsummed(part);
         }
-        if by_parts {
-            return self.send_by_parts(rank, direction, parts);
+        if let Some(transfer) = &mut self.processes[rank as usize].transfer {
+            transfer.to_send = parts;
         }
-        let count = parts.len() as u32;
+        self.connect_and_send(rank);
+    }
+
+    /// The parts of a rank's request go off: of a write whose data it copies first, one after the other.
+    pub(super) fn send_parts(&mut self, rank: u32) {
+        let Some(transfer) = &mut self.processes[rank as usize].transfer else { return };
+        let (current, file, parts) = (transfer.current, transfer.file, std::mem::take(&mut transfer.to_send));
+        let (count, writes) =
+            (parts.len() as u32, current.is_some_and(|it| it.direction == Direction::Write));
+        if writes && count > 0 && self.copies_by_parts(file) {
+            return self.send_by_parts(rank, parts);
+        }
         parts.into_iter().for_each(|(part, exchange)| self.send_part(part, exchange));
         self.sent_parts(rank, count);
     }

@@ -42,6 +42,7 @@ pub(crate) fn costs() -> Costs {
             wake: Duration::ZERO,
             deep_wake: Duration::ZERO,
             change: Duration::ZERO,
+            channel: None,
         },
         servers: ObjectServers {
             targets: 1,

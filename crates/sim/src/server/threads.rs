@@ -190,6 +190,7 @@ mod tests {
             wake: Duration::from_picoseconds(20_000_000),
             deep_wake: Duration::from_picoseconds(90_000_000),
             change: Duration::ZERO,
+            channel: None,
         };
         let (none, wake, deep) = (Duration::ZERO, io.wake, io.deep_wake);
         let after = |us: u64| io.time_to_wake(Duration::from_picoseconds(us * 1_000_000));

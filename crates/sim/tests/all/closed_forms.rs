@@ -253,11 +253,12 @@ fn pages_that_other_nodes_keep_take_this_one_no_time_to_let_go_of() {
 #[test]
 fn how_many_ranks_share_cores_with_servers_makes_requests_longer_or_shorter() {
     let time = |cores: u32, request: &str| {
-        let costs = mpi_io(false, "0 s", ["0 s"; 5]).replacen(
-            "barrier",
-            &format!("request = \"{request}\", barrier"),
-            1,
-        );
+        let barrier = format!("request = \"{request}\", barrier");
+        let costs = mpi_io(false, "0 s", ["0 s"; 5]).replacen("barrier", &barrier, 1);
+        // Of one rank, before those of two.
+        let alone = costs.lines().nth(2).and_then(|line| line.split_once("[ ")).map(|(_, jobs)| jobs);
+        let alone = alone.unwrap_or_default().replace("ranks = 2", "ranks = 1").replace(request, "11 us");
+        let costs = costs.replacen("[ ", &format!("[ {}, ", alone.trim_end_matches(" ] }")), 1);
         let machine = machine(&[
             ("count = 8\ncores = 2", &format!("count = 1\ncores = {cores}")),
             ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true"),
@@ -268,7 +269,7 @@ fn how_many_ranks_share_cores_with_servers_makes_requests_longer_or_shorter() {
             (0..2).map(|rank| vec![self::request(rank, Direction::Write, 0, 1000)]).collect(),
         )
     };
-    // Of two ranks, each takes 20 us of the core; 1 and 10 are known. The two threads have it one after the other.
+    // Of two ranks, each takes 20 us of the core; one alone takes 11. The two threads have it one after the other.
     assert_eq!(time(1, "40 us") - time(1, "0 s"), 2 * (20 - 11) * 1000);
     assert_eq!(time(1, "22 us"), time(1, "0 s"));
     // Where each has a core to itself, they may be shorter.
@@ -384,6 +385,57 @@ fn the_first_write_to_a_file_takes_each_server_longer() {
         assert_eq!(longer(vec![resize(1000), request(0, Direction::Write, 1024, 1000)]), 100_000);
         assert_eq!(longer(vec![resize(0), write(), resize(1000)]), 50_000);
         assert_eq!(longer(vec![write(), sync(), resize(3000)]), 50_000);
+    }
+}
+
+#[test]
+fn the_first_request_of_a_rank_to_a_server_connects() {
+    let views = ("\n[calls]\n", "\ntakes-views = true\n[calls]\n");
+    let connects = (views.0, "\ntakes-views = true\nconnect = \"50 us\"\n[calls]\n");
+    let shares = ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true");
+    let at = |direction, offset, bytes| request(0, direction, offset, bytes);
+    for others in [vec![], vec![("count = 8", "count = 1"), shares]] {
+        let longer = |program: Vec<What>| {
+            let time = |change| {
+                let machine = machine(&[&others[..], &[change]].concat());
+                nanoseconds(&machine, vec![program.clone()])
+            };
+            time(connects) - time(views)
+        };
+        for direction in [Direction::Read, Direction::Write] {
+            assert_eq!(longer(vec![at(direction, 0, 1000)]), 50_000);
+            assert_eq!(longer(vec![at(direction, 0, 1000), at(direction, 0, 1000)]), 50_000);
+            // To two servers, one after the other.
+            assert_eq!(longer(vec![at(direction, 24, 2000)]), 100_000);
+            // It asked for the file's name there.
+            assert_eq!(longer(vec![What::Open(HandleId(0)), at(direction, 0, 1000)]), 0);
+            assert_eq!(longer(vec![What::Open(HandleId(0)), at(direction, 24, 2000)]), 50_000);
+        }
+    }
+}
+
+#[test]
+fn memory_through_which_data_go_takes_time_when_it_is_new() {
+    let longer = |program: &[(Direction, u64, u64)]| {
+        let program: Vec<_> = program
+            .iter()
+            .map(|(direction, offset, bytes)| request(0, *direction, *offset, *bytes))
+            .collect();
+        let time = |channel: &str| {
+            let shares = format!("\"clustered\", dedicated = false, shares-cores = true{channel}");
+            let views = ("\n[calls]\n", "\ntakes-views = true\n[calls]\n");
+            let shares = ("\"clustered\", dedicated = true", &*shares);
+            nanoseconds(&machine(&[("count = 8", "count = 1"), shares, views]), vec![program.clone()])
+        };
+        time(", channel = \"1 GB/s\"") - time("")
+    };
+    for (way, back) in [(Direction::Write, Direction::Read), (Direction::Read, Direction::Write)] {
+        assert_eq!(longer(&[(way, 0, 500)]), 500);
+        assert_eq!(longer(&[(way, 0, 500), (way, 500, 500)]), 500);
+        assert_eq!(longer(&[(way, 0, 500), (way, 0, 700)]), 700);
+        // Each way has its own, and each server.
+        assert_eq!(longer(&[(way, 0, 500), (back, 0, 500)]), 1000);
+        assert_eq!(longer(&[(way, 0, 500), (way, 1024, 500)]), 1000);
     }
 }
 
