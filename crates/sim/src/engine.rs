@@ -251,6 +251,8 @@ struct Engine<'a> {
     physical: Vec<HandleId>,
     /// What ranks asked servers that speak the protocol of our own.
     links: StoreLinks,
+    /// When those want a processor whom the one that has its turn has just woken on its own node: it sleeps after that.
+    awake_at: Option<Time>,
     /// Whether they are connected, and through which memory.
     connections: Connections,
     replace: Option<&'a Replace<'a>>,
@@ -267,6 +269,8 @@ enum Happening {
     Resume(u32),
     /// A rank's turn on a processor is over.
     Turn(RankTurn),
+    /// Who has woken another on its node goes to sleep, unless it goes on.
+    Sleep(u32),
     /// What the network carried, or what need not leave its node, is there.
     Arrived(Cargo),
     /// Something happens in a server.
@@ -466,6 +470,7 @@ impl<'a> Engine<'a> {
             meetings: BTreeMap::new(),
             physical: (0..workload.handles.len()).map(&mut physical).collect(),
             links: StoreLinks::default(),
+            awake_at: None,
             connections: Connections::default(),
             replace: None,
             tally: Tally { io_time: unreplayed.collect(), ..Tally::default() },
@@ -578,6 +583,7 @@ impl<'a> Engine<'a> {
         match happening {
             Happening::Resume(rank) => self.resume(rank),
             Happening::Turn(turn) => self.end_turn(turn),
+            Happening::Sleep(rank) => self.sleep(rank),
             Happening::Arrived(cargo) => self.arrived(cargo),
             Happening::DirectoryDone(rank) => {
                 let node = self.processes[rank as usize].node;
@@ -598,7 +604,11 @@ impl<'a> Engine<'a> {
     /// Sends what has so many bytes from node to node. What stays in its node does not cross the network.
     fn ship(&mut self, from: u32, to: u32, bytes: u64, cargo: Cargo) {
         if from == to {
-            let there = self.now + self.machine.messages.local_latency + self.time_to_wake(&cargo);
+            let wake = self.time_to_wake(&cargo);
+            let there = self.now + self.machine.messages.local_latency + wake;
+            if self.threads.is_some() && wake == Duration::ZERO && matches!(cargo, Cargo::Request(_) | Cargo::Answer(_)) {
+                self.awake_at = Some(there);
+            }
             return self.events.add(there, Happening::Arrived(cargo));
         }
         self.tally.bytes_between_nodes += bytes;
@@ -719,6 +729,7 @@ impl<'a> Engine<'a> {
         let events = &mut self.events;
         let begin = |turn: RankTurn| events.add(turn.at(), Happening::Turn(turn));
         let Some(rank) = self.processors.end_turn(self.now, turn, begin) else { return };
+        self.awake_at = None;
         let spins = match self.processes.get(rank as usize) {
             Some(_) => {
                 self.resume(rank);
@@ -729,13 +740,21 @@ impl<'a> Engine<'a> {
                 false
             }
         };
-        let events = &mut self.events;
-        let begin = |turn: RankTurn| events.add(turn.at(), Happening::Turn(turn));
         if spins {
+            let events = &mut self.events;
+            let begin = |turn: RankTurn| events.add(turn.at(), Happening::Turn(turn));
             self.processors.spin(rank, self.now, begin);
+        } else if let Some(awake_at) = self.awake_at.take() {
+            self.events.add(awake_at, Happening::Sleep(rank));
         } else {
-            self.processors.release(rank, self.now, begin);
+            self.sleep(rank);
         }
+    }
+
+    /// A rank, or a server's thread, gives its processor away, if it has nothing to do there.
+    fn sleep(&mut self, rank: u32) {
+        let events = &mut self.events;
+        self.processors.release(rank, self.now, |turn| events.add(turn.at(), Happening::Turn(turn)));
     }
 }
 
