@@ -606,7 +606,10 @@ impl<'a> Engine<'a> {
         if from == to {
             let wake = self.time_to_wake(&cargo);
             let there = self.now + self.machine.messages.local_latency + wake;
-            if self.threads.is_some() && wake == Duration::ZERO && matches!(cargo, Cargo::Request(_) | Cargo::Answer(_)) {
+            if self.threads.is_some()
+                && wake == Duration::ZERO
+                && matches!(cargo, Cargo::Request(_) | Cargo::Answer(_))
+            {
                 self.awake_at = Some(there);
             }
             return self.events.add(there, Happening::Arrived(cargo));

@@ -79,11 +79,12 @@ impl Stream {
         if self.from == self.to { self.fill() } else { Ok(()) }
     }
 
-    /// Looks for something to read, for so long at most, without going to sleep.
+    /// Looks for something to read, for so long at most, without going to sleep. The kernel wakes others on this processor meanwhile,
+    /// as threads of other servers, and takes them nowhere else: they go first.
     pub(super) fn look_out(&self, patience: Duration) {
         let until = Instant::now() + patience;
         while Instant::now() < until && !self.has_come() {
-            std::hint::spin_loop();
+            std::thread::yield_now();
         }
     }
 
