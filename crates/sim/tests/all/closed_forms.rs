@@ -320,6 +320,23 @@ fn a_core_that_sleeps_must_be_woken_for_a_request_or_an_answer() {
 }
 
 #[test]
+fn a_thread_that_was_just_woken_goes_on_where_who_woke_it_was() {
+    let cores = "count = 1\ncores = 1\nquantum = \"4 ms\"\nslice = \"2 ms\"";
+    let shares = "\"clustered\", dedicated = false, shares-cores = true";
+    let machine = machine(&[("count = 8\ncores = 2", cores), ("\"clustered\", dedicated = true", shares)]);
+    let mut beside = workload(vec![
+        vec![request(0, Direction::Write, 0, 1000); 100],
+        vec![What::Seek(HandleId(1), Call::Lseek)],
+    ]);
+    beside.programs[1][0].think = Duration::from_picoseconds(100_000_000_000);
+    let found = predict(&machine, &beside, Options::default()).unwrap();
+    // The two work for 1.5 ms. The other one, which wants the core all the time, has it for a turn of 4 ms each time that they have had
+    // more than it: not whenever one of them has gone to sleep.
+    let rounded_ms = |picoseconds: u64| picoseconds.div_ceil(1_000_000_000);
+    assert_eq!(rounded_ms(2 * found.io_time_mean.picoseconds()), 2 + 5 * 4);
+}
+
+#[test]
 fn a_servers_thread_writes_new_pages_for_longer() {
     let new_pages = ("\n[calls]\n", "\n[calls]\nnew-pages = { call = \"2 us\", bandwidth = \"1 GB/s\" }\n");
     let shares = ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true");
