@@ -277,6 +277,7 @@ impl Engine<'_> {
                 bytes,
                 first_strip,
                 pieces: 0,
+                apart: false,
                 new_bytes: share(new_bytes, bytes, request.bytes),
                 answer_bytes: 0,
                 syncs: false,

@@ -2,8 +2,9 @@
 
 use pio_layout::{Share, Striping};
 use pio_machine::{Duration, Pieces, Storage};
-use pio_plan::Direction;
+use pio_plan::{Access, Direction};
 use pio_protocol::client::Naming;
+use pio_protocol::goes_along;
 
 use super::Engine;
 use super::operations::time_to_copy;
@@ -13,8 +14,22 @@ use crate::server::Part;
 
 /// Offset and length of a piece in a request that lists it; positions of a view in one that names it.
 const LISTED_PIECE_BYTES: u64 = 16;
-/// A longer piece takes a server no longer beyond its bytes: it is an access of its own to the file, as one is of so many bytes.
+/// What a piece that is an access of its own to a server's file takes beyond its bytes was measured with pieces so long.
 const ALONE_BYTES: u64 = 4096;
+
+/// Whether the pieces of an access are, in the mean, so far apart that a server makes an access to its file for each.
+pub(super) fn lie_apart(access: &Access) -> bool {
+    let Access { view, positions } = access;
+    let pieces = view.pieces(positions.clone());
+    let bytes = positions.end - positions.start;
+    let ends = [positions.start, positions.end.saturating_sub(1)].map(|at| view.offset_of(at));
+    let ([Some(first), Some(last)], Some(gaps)) = (ends, pieces.checked_sub(1).filter(|gaps| *gaps > 0))
+    else {
+        return false;
+    };
+    let gap = (last + 1).saturating_sub(first).saturating_sub(bytes) / gaps;
+    !goes_along(gap, bytes / pieces)
+}
 
 impl Engine<'_> {
     /// A request for many pieces goes off to the servers that have some of them, each of which gets its own part.
@@ -32,6 +47,7 @@ impl Engine<'_> {
             access.view.encode(&mut view);
         }
         let in_pieces = !access.view.is_contiguous_over(access.positions.clone());
+        let apart = in_pieces && lie_apart(access);
         let mut count = 0;
         for (server, share) in (0..).zip(striping.shares(&access.view, access.positions.clone())) {
             let Share { first, bytes, pieces } = share;
@@ -53,6 +69,7 @@ impl Engine<'_> {
                 bytes,
                 first_strip: bytes.min(striping.unit - first % striping.unit),
                 pieces: if in_pieces { pieces } else { 0 },
+                apart,
                 new_bytes: 0,
                 answer_bytes: 0,
                 syncs: false,
@@ -90,19 +107,19 @@ impl Engine<'_> {
     pub(super) fn time_to_place(&self, part: &Part) -> Duration {
         match self.piece_costs() {
             Some(Pieces { server, .. }) => {
-                let bytes = part.bytes.min(part.pieces.saturating_mul(ALONE_BYTES));
+                let alone = part.pieces.saturating_mul(ALONE_BYTES);
+                let bytes = if part.apart { alone } else { part.bytes.min(alone) };
                 time_to_copy(server, bytes, part.pieces)
             }
             None => time_to_copy(&self.machine.nodes.copy, part.bytes, part.pieces),
         }
     }
 
-    /// What writes of a part to new pages take longer: one for each long piece, or one.
+    /// What writes of a part to new pages take longer: one for each piece that is one, or one.
     pub(super) fn time_for_new_pages(&self, part: &Part) -> Duration {
         let new = self.machine.calls.new_pages.as_ref().filter(|_| part.new_bytes > 0);
         let Some(cost) = new else { return Duration::ZERO };
-        let alone = part.pieces > 0 && part.bytes / part.pieces >= ALONE_BYTES;
-        let writes = if alone { part.pieces } else { 1 };
+        let writes = if part.apart { part.pieces } else { 1 };
         // Of these, those to new pages; where they end, a page has other bytes, too.
         let share = u128::from(writes) * u128::from(part.new_bytes) / u128::from(part.bytes.max(1));
         let to_new = u64::try_from(share).unwrap_or(writes).clamp(1, writes);

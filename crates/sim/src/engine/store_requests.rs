@@ -16,6 +16,7 @@ use pio_trace::{Call, Event, Flags, HandleId, Target};
 
 use super::Engine;
 use super::requests::share;
+use super::scattered::lie_apart;
 use crate::kernel::Time;
 use crate::process::{Scattered, StoreRequest};
 use crate::server::Part;
@@ -98,6 +99,7 @@ impl Engine<'_> {
         let all_bytes: u64 = parts.iter().map(|(part, _)| part.bytes).sum();
         let Access { view, positions } = &scattered.access;
         let pieces = pieces && !view.is_contiguous_over(positions.clone());
+        let apart = pieces && lie_apart(&scattered.access);
         let shares = if pieces { placement.striping().shares(view, positions.clone()) } else { Vec::new() };
         for (part, _) in &mut parts {
             part.first_strip = part.first_strip.min(part.bytes);
@@ -106,6 +108,7 @@ impl Engine<'_> {
             if let Some(of_server) = slot.and_then(|slot| shares.get(slot as usize)) {
                 let pieces = share(of_server.pieces, part.bytes, of_server.bytes);
                 part.pieces = pieces.max(of_server.pieces.min(1));
+                part.apart = apart;
             }
             self.note_unsummed(part);
         }
@@ -201,6 +204,7 @@ fn first_of(rank: u32, file: u32, direction: Direction, placement: Placement, fi
         bytes: 0,
         first_strip: striping.unit - first.offset % striping.unit,
         pieces: 0,
+        apart: false,
         new_bytes: 0,
         answer_bytes: 0,
         syncs: false,

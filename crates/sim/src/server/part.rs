@@ -20,6 +20,8 @@ pub(crate) struct Part {
     pub(crate) first_strip: u64,
     /// Pieces that the server puts in their places (or picks out) itself; 0 where the bytes are in one run.
     pub(crate) pieces: u64,
+    /// Whether they are so far apart that each is an access of its own to the server's file.
+    pub(crate) apart: bool,
     /// Bytes of pages that it is the first to touch, if it is a write.
     pub(crate) new_bytes: u64,
     /// Bytes of the message that goes back, data included.
@@ -42,6 +44,7 @@ impl Part {
             bytes: 0,
             first_strip: 0,
             pieces: 0,
+            apart: false,
             new_bytes: 0,
             answer_bytes,
             syncs: true,

@@ -184,6 +184,7 @@ mod tests {
             bytes,
             first_strip,
             pieces: 0,
+            apart: false,
             new_bytes: 0,
             answer_bytes: 0,
             syncs: false,

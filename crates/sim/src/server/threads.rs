@@ -212,6 +212,7 @@ mod tests {
             bytes: 1 << 20,
             first_strip: 0,
             pieces: 0,
+            apart: false,
             new_bytes: 0,
             answer_bytes: 0,
             syncs: false,

@@ -537,14 +537,15 @@ fn a_server_puts_pieces_in_place_that_are_apart() {
         let longer =
             |bytes, gap, costs| listed(bytes, gap, costs, &changes) - listed(bytes, gap, fast, &changes);
         assert_eq!((longer(200, 200, many), longer(200, 200, slow)), (30_000, 600));
-        // A longer one is an access of its own.
+        // A longer one is an access of its own, and so is one that is far from the next.
         assert_eq!((longer(9000, 9000, many), longer(9000, 9000, slow)), (30_000, 3 * 4096));
+        assert_eq!((longer(500, 6000, many), longer(500, 6000, slow)), (30_000, 3 * 4096));
         assert_eq!((longer(200, 0, many), longer(200, 0, slow)), (0, 0));
     }
 }
 
 #[test]
-fn long_pieces_are_as_many_writes_to_new_pages() {
+fn pieces_that_are_long_or_far_apart_are_as_many_writes_to_new_pages() {
     let shares = ("\"clustered\", dedicated = true", "\"clustered\", dedicated = false, shares-cores = true");
     let new_pages = ("\n[calls]\n", "\n[calls]\nnew-pages = { call = \"2 us\", bandwidth = \"1 GB/s\" }\n");
     let views = ("\n[calls]\n", "\ntakes-views = true\n[calls]\n");
@@ -554,6 +555,7 @@ fn long_pieces_are_as_many_writes_to_new_pages() {
         listed(bytes, gap, ("1 GB/s", "0 s"), &with) - listed(bytes, gap, ("1 GB/s", "0 s"), &without)
     };
     assert_eq!(longer(8192, 8192), 3 * (2000 + 8192));
+    assert_eq!(longer(500, 6000), 3 * (2000 + 4096));
     // Short ones go together, and so do those that touch.
     assert_eq!(longer(200, 200), 2000 + 4096);
     assert_eq!(longer(8192, 0), 2000 + 3 * 8192);

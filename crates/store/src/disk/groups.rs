@@ -6,10 +6,8 @@
 use std::ops::Range;
 
 use pio_layout::Run;
+use pio_protocol::goes_along;
 
-/// Bytes that are copied in the time of a system call: to skip a gap costs one more call, to take it along costs copying
-/// the gap, and the piece once more.
-const CALL_BYTES: u64 = 8 << 10;
 /// Bytes of an access that has gaps: so few that they stay in the second-level cache while pieces are put in.
 const MOST_BYTES: u64 = 512 << 10;
 
@@ -46,7 +44,7 @@ impl Grouping {
     ) -> Result<(), E> {
         while run.count > 0 {
             let stride = run.stride.max(0) as u64;
-            let together = run.count > 1 && likes(stride - run.len, run.len);
+            let together = run.count > 1 && goes_along(stride - run.len, run.len);
             let most = match together {
                 true => 1 + MOST_BYTES.saturating_sub(run.len) / stride.max(1),
                 false => 1,
@@ -75,7 +73,7 @@ impl Grouping {
         let group = &mut self.group;
         let touches = group.bytes > 0 && start == group.span.end;
         let dense = touches && group.is_dense() && span == run.size();
-        let near = group.bytes > 0 && likes(start - group.span.end, run.len.min(group.bytes));
+        let near = group.bytes > 0 && goes_along(start - group.span.end, run.len.min(group.bytes));
         let small = start + span - group.span.start <= MOST_BYTES;
         if group.bytes > 0 && !dense && !(near && small) {
             self.finish(complete)?;
@@ -96,11 +94,6 @@ impl Grouping {
         }
         Ok(())
     }
-}
-
-/// Whether a piece of `len` bytes behind a gap is better taken along.
-fn likes(gap: u64, len: u64) -> bool {
-    gap == 0 || 2 * gap + len <= CALL_BYTES
 }
 
 #[cfg(test)]
